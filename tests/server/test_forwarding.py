@@ -1,7 +1,7 @@
 """Several servers look like one: any of them answers for any case, and none can be made to ask anybody else."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +14,7 @@ from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.views import ChangeEvent
 from mendflow.server.access import AccessControl, read_tokens, token_hash
+from mendflow.services.recovery.reopening import Reopened
 from tests.patience import PATIENCE_S
 from tests.server.conversation import do_jobs, job_flow, loop_flow, task_flow
 from tests.server.town import SERVERS_TOKEN, Citizen, town, until
@@ -257,9 +258,9 @@ async def test_ex_7_an_application_over_two_servers_is_told_while_it_runs_and_ap
     reopener, goes_on = two[1].server.runtime.recovery.groups._reopener, asyncio.Event()
     reopen = reopener.reopen
 
-    async def held(case: CaseId, *, who: str) -> list[str]:
+    async def held(case: CaseId, *, who: str, about: Collection[str]) -> Reopened:
         await goes_on.wait()
-        return await reopen(case, who=who)
+        return await reopen(case, who=who, about=about)
 
     monkeypatch.setattr(reopener, "reopen", held)
     tree = RuleTree({1: Rule(id=1, condition="true", exlet="again", cornerstone={})}, 1)

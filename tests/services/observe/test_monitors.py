@@ -5,9 +5,10 @@ import asyncio
 import msgspec
 
 from mendflow.core.model.errors import RequestError
-from mendflow.core.model.flow import JobActivity, ResourceTemplates, Sequence
+from mendflow.core.model.flow import JobActivity, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Limits, Measurements, Outcome
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.runtimes import estimate_ms

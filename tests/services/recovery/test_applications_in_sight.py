@@ -1,7 +1,7 @@
 """What is told of rules that are applied to a cause: who sees some of its failures sees, and stops, these alone."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.cluster import root_of
+from mendflow.services.recovery.reopening import Reopened
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.memory import MemoryStore
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
@@ -77,9 +78,9 @@ async def test_ex_7_one_stops_what_is_of_ones_projects(world: World, monkeypatch
     reopener, goes_on = world.runtime.recovery.groups._reopener, asyncio.Event()
     reopen = reopener.reopen
 
-    async def held(case: CaseId, *, who: str) -> list[str]:
+    async def held(case: CaseId, *, who: str, about: Collection[str]) -> Reopened:
         await goes_on.wait()
-        return await reopen(case, who=who)
+        return await reopen(case, who=who, about=about)
 
     monkeypatch.setattr(reopener, "reopen", held)
     applying = asyncio.ensure_future(world.domain.apply_rules(group.id, who="ann", retry=True))

@@ -83,7 +83,7 @@ async def test_what_fails_again_is_decided_about_anew_and_what_ends_well_is_not_
     first = await world.decision(case)
     assert first.job is not None
     gate = asked(world, first.job, monkeypatch)
-    [waiting] = await world.runtime.recovery.reopener.reopen(case, who="me")
+    [waiting] = (await world.runtime.recovery.reopener.reopen(case, who="me")).waiting
     async with asyncio.timeout(PATIENCE_S):
         await gate.reached.wait()
     for turn in ANSWERS:

@@ -10,7 +10,7 @@ import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import ForEach, JobActivity
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
@@ -308,3 +308,23 @@ async def test_failures_of_the_day_are_those_of_when_it_failed_not_of_when_it_wa
     assert await open_alerts(world) == [second]
     await done_again(world, second)
     assert await open_alerts(world) == []
+
+
+async def test_one_that_names_an_item_of_another_task_ends_with_the_failures_of_its_own(world: World) -> None:  # FM-8
+    first, second = await failed_case(world), await world.start(flow(JobActivity(name="b", command="true")))
+    await world.take()
+    await world.report(b=FAILED)
+    await world.until_status(second, "failed")
+    await world.runtime.ledger.settled()
+    [alert] = [each for each in await world.domain.alerts() if each.subject == "f/a"]
+    found = await world.store.get(ALERT_KIND, alert.id)
+    assert found is not None
+    document = msgspec.json.decode(found.body, type=AlertDocument)
+    astray = msgspec.structs.replace(document, case=second, item=ItemId("b"))
+    await world.store.write([Put(ALERT_KIND, alert.id, msgspec.json.encode(astray), found.version)])
+    assert await alerts_of(world) == [("f/a", first, "a"), ("f/b", second, "b")], "it tells of its own task again"
+    found = await world.store.get(ALERT_KIND, alert.id)
+    assert found is not None
+    await world.store.write([Put(ALERT_KIND, alert.id, msgspec.json.encode(astray), found.version)])
+    await done_again(world, first)
+    assert await alerts_of(world) == [("f/b", second, "b")]

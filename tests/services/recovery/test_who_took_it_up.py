@@ -156,7 +156,7 @@ async def test_ui_1_a_failure_stays_taken_up_when_the_later_run_is_pruned(world:
     case = await failed_case(world)
     await prune(world, await completed_rerun(world, case))
     assert await told(world) == (0, 1, 0)
-    for waiting in await world.runtime.recovery.reopener.reopen(case, who="me"):
+    for waiting in (await world.runtime.recovery.reopener.reopen(case, who="me")).waiting:
         await world.runtime.administration.retry(waiting, who="me")
     await fails(world, case)
     assert await told(world) == (1, 0, 0), "what it fails by anew is another failure"
@@ -260,7 +260,7 @@ async def test_ui_1_a_case_that_goes_on_and_fails_anew_has_failed_after_its_late
     await world.report(a=Outcome())
     await world.until_status(again, "completed")
     assert await told(world) == (0, 1, 0)
-    for waiting in await world.runtime.recovery.reopener.reopen(case, who="me"):
+    for waiting in (await world.runtime.recovery.reopener.reopen(case, who="me")).waiting:
         await world.runtime.administration.retry(waiting, who="me")
     await fails(world, case)
     assert await told(world) == (1, 0, 0), "nobody has taken up the new failure"

@@ -39,5 +39,7 @@ class RulesChanged(NamedTuple):
     watched: InterceptedFlows
 
 
-def event_id(case: CaseId, serial: int, type: ExceptionType) -> str:
-    return f"{case}/{serial}/{type.value}" if serial else f"{case}/{type.value}"
+def event_id(case: CaseId, serial: int, type: ExceptionType, *, reopened: int = 0) -> str:
+    """`reopened`: how often the case has gone on since it failed. A call keeps its serial then, and may fail anew."""
+    again = f"~{reopened + 1}" if reopened and type is ExceptionType.ABORT else ""
+    return f"{case}/{serial}{again}/{type.value}" if serial else f"{case}/{type.value}"

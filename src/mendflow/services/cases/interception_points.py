@@ -213,7 +213,7 @@ class InterceptionPoints:
     ) -> None:
         """Hold an action until the service has decided about it."""
         event = ExceptionEvent(
-            id=event_id(live.id, serial, type),
+            id=event_id(live.id, serial, type, reopened=live.document.reopened),
             type=type,
             case=live.id,
             flow=live.document.flow,

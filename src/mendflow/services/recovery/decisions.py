@@ -105,11 +105,6 @@ def is_by_hand(conclusion: Conclusion | None) -> bool:
     return conclusion is not None and conclusion.rule == BY_HAND
 
 
-def first_id(decision: str) -> str:
-    """Of the decisions about one failure, each in the place of the one before, the id of the first."""
-    return decision.partition("!")[0]
-
-
 def successor_id(before: Decision) -> str:
     base, _, number = before.id.partition("!")
     return f"{base}!{int(number or 1) + 1}"
@@ -139,6 +134,7 @@ def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
         steps=[],
         note="",
         replaced_by="",
+        tried_in=0,
         request=None,
         taken_up_by="",
         correction=None,

@@ -11,6 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.engine.caught_faults import course_after
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Submission
@@ -275,10 +276,28 @@ class ExceptionService(RepairRunner):
         facts = await self.facts(event)
         return await self.contexts.build(event, facts, depth, project=project or self.project_of(event))
 
+    def _is_caught(self, event: ExceptionEvent, context: dict[str, Value]) -> bool:
+        """Whether the flow goes on after the fault, or the flow that called it does."""
+        if event.fault is None or event.item is None:
+            return False
+        if event.engine:
+            item = context.get("item")
+            return isinstance(item, dict) and item.get("caught") is True
+        case, failed = event.case, event.item
+        while (live := self._manager.live.get(case)) is not None:
+            course = course_after(live.case, failed, event.fault.name)
+            parent, call = live.document.parent, live.document.parent_item
+            if course != "passes" or parent is None or call is None:
+                return course == "goes-on"
+            case, failed = parent, call
+        return False
+
     def new_decision(
         self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None, *, project: str = ""
     ) -> Decision:
-        return decision_about(event, context, conclusion, self._clock.now(), project or self.project_of(event))
+        decision = decision_about(event, context, conclusion, self._clock.now(), project or self.project_of(event))
+        decision.caught = self._is_caught(event, context)
+        return decision
 
     async def judge(
         self, event: ExceptionEvent, context: dict[str, Value], *, own_only: bool = False, project: str = ""

@@ -7,7 +7,7 @@ import asyncio
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -15,7 +15,7 @@ from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
-from mendflow.core.model.repair import BY_HAND, TOLD, Decision, DecisionState, ExceptionType, Handling
+from mendflow.core.model.repair import BY_HAND, RETRYING, TOLD, Decision, DecisionState, ExceptionType, Handling
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.cluster import first_case_of
@@ -78,6 +78,9 @@ class DecisionSummary(msgspec.Struct):
     engine: str = ""
     project: str = DEFAULT_PROJECT
     job: str | None = None
+    caught: bool = False
+    settled_at: Instant = 0
+    tried_in: int = 0
     replaced_by: str = ""
     taken_up_by: str = ""
     request: _Request | None = None
@@ -139,14 +142,37 @@ def handling_of(decision: DecisionSummary | Decision, settled: SettledCases) -> 
         return "handled"
     if is_rejection(decision):
         return "rejected"
-    return _handling_in(settled.get(started_case(decision)), _occurred_at(decision))
+    if decision.caught:
+        return "settled"  # whatever becomes of its case
+    return _handling_in(settled.get(started_case(decision)), _occurred_at(decision), decision.tried_in)
 
 
-def _handling_in(case: SettledCase | None, failed_at: Instant) -> Handling:
+def _handling_in(case: SettledCase | None, failed_at: Instant, tried_in: int) -> Handling:
     """Of a failure that no rule took up, by what became of its case."""
+    if _is_tried_again(case, tried_in):
+        return "handled"
     if case is not None and case.run_again_at >= failed_at:
         return "run-again"
     return "settled" if case is not None and case.has_ended else "unhandled"
+
+
+def _is_tried_again(case: SettledCase | None, tried_in: int) -> bool:
+    """Whether the item began again with its case. A reopening that was cut short is not one."""
+    return case is not None and 0 < tried_in <= case.reopened
+
+
+def may_be_asked_about(decision: DecisionSummary, settled: SettledCases) -> bool:
+    """Of a failure whose case has failed: whether rules can be asked about it again. Not if somebody has taken it up in
+    another way, or if its item has gone on: what that failed by since is another failure."""
+    handling = handling_of(decision, settled)
+    if _is_tried_again(settled.get(started_case(decision)), decision.tried_in):
+        return False
+    if handling == "handled":
+        return not decision.settled_at and decision.result not in _GONE_ON
+    return handling in ("unhandled", "waiting", "told")
+
+
+_GONE_ON: Final = frozenset({RETRYING, "recovered", "restarted", "completed", "removed"})
 
 
 def started_case(decision: DecisionSummary | Decision) -> CaseId:
@@ -190,13 +216,13 @@ def whose(decision: Decision | DecisionSummary) -> str:
 
 def unhandled_finding(decision: Decision) -> AlertFinding | None:
     """A failure that no rule took up, as an alert: one a day for a task of a flow that fails of one cause. Projects,
-    and engines, may have flows of the same name, and each its own alert. None for
-    what somebody wanted, who cancelled or rejected it, and for what happens in an exlet, whose own decision tells of
+    and engines, may have flows of the same name, and each its own alert. None for what somebody wanted, who cancelled
+    or rejected it, for what its flow goes on after, and for what happens in an exlet, whose own decision tells of
     it."""
     fault = decision.fault
     if decision.type is not ExceptionType.ABORT or fault is None or fault.category is Category.CANCELLED:
         return None
-    if is_rejection(decision) or (not decision.engine and exlet_depth(decision.case)):
+    if is_rejection(decision) or decision.caught or (not decision.engine and exlet_depth(decision.case)):
         return None
     name = case_name(decision)
     at = f"{name}:{decision.item}" if decision.item is not None else name
@@ -252,7 +278,7 @@ class _GroupBuilder:
         self.category = first.fault.category if first.fault else ""
         self.count = 0
         self.by_handling = Counter[Handling]()
-        self.failed_at: dict[CaseId, list[Instant]] = {}  # what no rule took up, by cases that may be settled
+        self.failed: dict[CaseId, list[tuple[Instant, int]]] = {}  # what no rule took up, by cases that may be settled
         self.first_at = self.last_at = first.occurred_at
         self.cases: set[CaseId] = set()
         self.flows: Counter[str] = Counter()
@@ -269,7 +295,7 @@ class _GroupBuilder:
         handling = handling_of(brief, NONE_SETTLED)
         self.by_handling[handling] += 1
         if handling == "unhandled" and (case := started_case(brief)):
-            self.failed_at.setdefault(case, []).append(brief.occurred_at)
+            self.failed.setdefault(case, []).append((brief.occurred_at, brief.tried_in))
         for trial in brief.trials:
             key = _Key(trial.rules, trial.task, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
@@ -287,8 +313,9 @@ class _GroupBuilder:
 
     def group(self, settled: SettledCases) -> FailureGroup:
         by_case = Counter[Handling]()
-        for case, failed in self.failed_at.items():
-            by_case.update(_handling_in(settled.get(case), at) for at in failed)
+        for case, failed in self.failed.items():
+            by_case.update(_handling_in(settled.get(case), at, tried_in) for at, tried_in in failed)
+        taken_up = by_case.total() - by_case["unhandled"]
         return FailureGroup(
             id=group_id(self.type, self.signature),
             type=self.type,
@@ -301,9 +328,9 @@ class _GroupBuilder:
             flows=_names(self.flows),
             tasks=_names(self.tasks),
             waiting=self.by_handling["waiting"],
-            unhandled=self.by_handling["unhandled"] - by_case["run-again"] - by_case["settled"],
+            unhandled=self.by_handling["unhandled"] - taken_up,
             run_again=by_case["run-again"],
-            settled=by_case["settled"],
+            settled=self.by_handling["settled"] + by_case["settled"],
             rejected=self.by_handling["rejected"],
             told=self.by_handling["told"],
             handled=sorted(map(_handling, self.handled.items()), key=lambda handling: -handling.count),
@@ -339,7 +366,7 @@ async def group_failures(
                 cause = gathered[brief.type, brief.signature] = _GroupBuilder(brief)
             cause.take(brief)
     found = sorted(gathered.values(), key=lambda cause: (-cause.count, -cause.last_at))
-    settled = await settled_cases(store, {case for cause in found[:limit] for case in cause.failed_at})
+    settled = await settled_cases(store, {case for cause in found[:limit] for case in cause.failed})
     return [cause.group(settled) for cause in found[:limit]]
 
 
@@ -370,5 +397,5 @@ async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> Foun
     cause = _GroupBuilder(members[0])
     for member in members:
         cause.take(member)
-    settled = await settled_cases(store, cause.failed_at)
+    settled = await settled_cases(store, cause.failed)
     return FoundGroup(cause.group(settled), sorted(members, key=lambda member: (not member.job, -member.at)), settled)

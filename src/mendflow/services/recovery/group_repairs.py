@@ -1,7 +1,8 @@
 """All failures of one cause are taken up at once: those that wait, and those whose cases have failed.
 
-A case that failed is reopened only if something follows from it: a rule that now concludes something else than before,
-or the wish that its failed jobs are tried again. Its other failures, of other causes, are tried again with it: whoever
+A case that failed is reopened only if something follows from it for failures of the cause: a rule that now concludes
+something else than before, or the wish that they are tried again. What its flow went on after, the case did not fail
+by: that stays as it is. Its other failures, of other causes, are tried again with it: whoever
 lets a case go on does not want it to fail at once by what is beside the point. A failed case that was run again since
 stays as it is: another case stands in its place."""
 
@@ -18,11 +19,10 @@ from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.apply_runs import ApplyRun, ApplyRuns
-from mendflow.services.recovery.decisions import first_id
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.failures import DecisionSummary, is_rejection, started_case
-from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere
-from mendflow.services.recovery.settled_cases import SettledCase, failed_cases, run_again
+from mendflow.services.recovery.failures import DecisionSummary, is_rejection, may_be_asked_about, started_case
+from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere, NothingTakenUp
+from mendflow.services.recovery.settled_cases import failed_cases, settled_cases
 from mendflow.stores.contract import Store
 
 
@@ -69,7 +69,8 @@ class GroupRepairs:
         self._runs.begin(run)
         try:
             await self._administration.read_newest_rules({each.flow for each in members})
-            waiting, failed = self._waiting(members), await self._failed_cases(members)
+            failed = await self._failed_cases(members)
+            waiting = self._waiting(members, failed)
             for each in (*waiting, *(one for found in failed.values() for one in found)):
                 run.total[each.project] += 1
             await self._apply(run, waiting, failed, who=who, retry=retry)
@@ -81,11 +82,15 @@ class GroupRepairs:
         """Of how many of these failures rules can still be asked: that wait, and that their cases failed by."""
         failed = await self._failed_cases(members)
         may_go_on = [len(found) for case, found in failed.items() if root_of(case) == case]
-        return len(self._waiting(members)), sum(may_go_on)
+        return len(self._waiting(members, failed)), sum(may_go_on)
 
-    def _waiting(self, members: Sequence[DecisionSummary]) -> list[DecisionSummary]:
-        in_level = self._administration.is_in_level
-        return [each for each in members if each.state == "waiting" or in_level(each.exlet_case)]
+    def _waiting(
+        self, members: Sequence[DecisionSummary], failed: Mapping[CaseId, Sequence[DecisionSummary]]
+    ) -> list[DecisionSummary]:
+        """What waits in a case that has failed was to be reopened with it, and that was cut short."""
+        in_level, others = self._administration.is_in_level, {each.id for found in failed.values() for each in found}
+        waiting = (each for each in members if each.state == "waiting" or in_level(each.exlet_case))
+        return [each for each in waiting if each.id not in others]
 
     async def _apply(
         self,
@@ -104,13 +109,13 @@ class GroupRepairs:
                 run.add_left([member.id], member.project)
             run.done[member.project] += 1
         for case, found in failed.items():
-            project = found[0].project
-            if run.is_stopped(project) or (
-                not retry and not [each for each in found if await self._administration.would_change(each.id)]
-            ):
-                run.add_left([each.id for each in found], project)
+            project, about = found[0].project, list[str]()
+            if not run.is_stopped(project):
+                about = [each.id for each in found if retry or await self._administration.would_change(each.id)]
+            if about:
+                await self._reopen(run, case, found, who, about)
             else:
-                await self._reopen(run, case, found, who)
+                run.add_left([each.id for each in found], project)
             run.done[project] += len(found)
 
     async def _take_up_waiting(self, run: ApplyRun, member: DecisionSummary, *, who: str, retry: bool) -> None:
@@ -124,15 +129,18 @@ class GroupRepairs:
             return
         (run.add_taken_up if done else run.add_left)([member.id], member.project)
 
-    async def _reopen(self, run: ApplyRun, case: CaseId, failed: Sequence[DecisionSummary], who: str) -> None:
-        """Let a failed case go on. One that another server has just made its own is left to that: whoever applies rules
-        asks all servers, and each begins with what nobody has."""
+    async def _reopen(
+        self, run: ApplyRun, case: CaseId, failed: Sequence[DecisionSummary], who: str, about: Sequence[str]
+    ) -> None:
+        """Let a failed case go on, if one of the failures that this is `about` is tried again then. One that another
+        server has just made its own is left to that: whoever applies rules asks all servers, and each begins with what
+        nobody has."""
         failures, project = [each.id for each in failed], failed[0].project
         try:
-            waiting = await self._reopener.reopen(case, who=who)
+            reopened = await self._reopener.reopen(case, who=who, about=about)
         except StoreUnavailable:
             raise
-        except HasHomeElsewhere:
+        except (HasHomeElsewhere, NothingTakenUp):
             run.add_left(failures, project)
             return
         except RequestError as error:
@@ -140,15 +148,17 @@ class GroupRepairs:
             return
         run.add_case(case, project)
         reasons: dict[str, str] = {}
-        for id in waiting:
+        for id in reopened.waiting:
             try:
                 await self._take_up(run, id, who=who, retry=True)
             except StoreUnavailable:
                 raise
             except RequestError as error:  # it waits for a person, in a case that goes on
-                reasons[first_id(id)] = error.message
+                reasons[id] = error.message
         for failure in failures:
-            if reason := reasons.get(first_id(failure)):
+            if failure not in reopened.taken_up:
+                run.add_left([failure], project)
+            elif reason := reasons.get(reopened.taken_up[failure]):
                 run.add_refused([failure], project, reason)
             else:
                 run.add_taken_up([failure], project)
@@ -179,8 +189,8 @@ class GroupRepairs:
         return done is not None
 
     async def _failed_cases(self, members: Sequence[DecisionSummary]) -> dict[CaseId, list[DecisionSummary]]:
-        """The failures that ended their cases, by the cases that were started; without those that a later run has taken
-        up, and without what a person has rejected: that is decided."""
+        """The failures that rules can be asked about again, by the cases that were started and have failed; without
+        what a person has rejected: that is decided."""
         cases: dict[CaseId, list[DecisionSummary]] = {}
         for member in members:
             case = started_case(member)
@@ -189,9 +199,9 @@ class GroupRepairs:
             if case not in self._manager.live:
                 cases.setdefault(case, []).append(member)
         failed = await failed_cases(self._store, cases)
-        again = await run_again(self._store, failed)
+        settled = await settled_cases(self._store, failed)
         open_failures = {
-            case: [each for each in found if again.get(case, SettledCase()).run_again_at < each.occurred_at]
+            case: [each for each in found if may_be_asked_about(each, settled)]
             for case, found in cases.items()
             if case in failed
         }

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from mendflow.core.model.ids import item_name
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.alerts import AlertDocument, OpenFailure
 from mendflow.services.recovery.decisions import DECISION_KIND
@@ -39,11 +40,12 @@ class _Read(NamedTuple):
 
 async def open_failure(store: Store, alert: AlertDocument) -> OpenFailure:
     """A failure that the alert is about and that nobody has taken up, its own first. The alert stays as it is where
-    its own failure is not found yet, or where there are too many to read."""
+    its own failure is not found yet, or where there are too many to read. One that names an item of another task has
+    none of its own."""
     where = _conditions(alert)
     own = [FieldCondition("case", alert.case), FieldCondition("item", alert.item), *where]
     own_failures = [each async for page in _pages(store, own) for each in page]
-    if not any(_is_about(each.brief, alert) for each in own_failures):
+    if _names_its_task(alert) and not any(_is_about(each.brief, alert) for each in own_failures):
         return OpenFailure(alert.finding)
     found = await _first_open(store, own_failures, alert)
     if found.finding is not None:
@@ -66,6 +68,10 @@ def _conditions(alert: AlertDocument) -> list[FieldCondition]:
     day = int(alert.id.rpartition("-")[2]) * DAY_MS
     at = [FieldCondition("at", day, "ge"), FieldCondition("at", day + DAY_MS, "lt")]
     return [*at, FieldCondition("flow", flow), FieldCondition("task", task), FieldCondition("type", "abort")]
+
+
+def _names_its_task(alert: AlertDocument) -> bool:
+    return (item_name(alert.item) if alert.item is not None else "") == alert.subject.partition("/")[2]
 
 
 async def _pages(store: Store, where: Sequence[FieldCondition]) -> AsyncIterator[list[_Read]]:

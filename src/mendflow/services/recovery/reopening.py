@@ -3,11 +3,13 @@
 Everything is written before anything runs: decisions that wait for the failed jobs, the fact that the case was reopened
 into its journal, and the case's document last, which makes it live. Then its tree is loaded as after the start of a
 server, and so a server that dies in between loses nothing: what was not written to the end is a failed case as before.
-The failed jobs wait as they do in a case that is held: a rule, a person or another try takes them up."""
+The failed jobs wait as they do in a case that is held: a rule, a person or another try takes them up. What is no job
+begins again by itself; the decision about its failure names the reopening, and that counts once the case is live."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -15,7 +17,7 @@ from msgspec.structs import replace
 from mendflow.core.engine import LiveItem, Reopening, plan_reopening
 from mendflow.core.engine.messages import Event
 from mendflow.core.model.errors import Conflict, NotFound, TemporarilyUnavailable
-from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.cluster import CASE_KIND, root_of
 from mendflow.services.base.contracts import Clock
@@ -24,7 +26,13 @@ from mendflow.services.base.homes import CaseTree, HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemRuns, journal_of
-from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND, OpenMarker, waiting_successor
+from mendflow.services.recovery.decisions import (
+    DECISION_KIND,
+    OPEN_DECISION_KIND,
+    OPEN_STATES,
+    OpenMarker,
+    waiting_successor,
+)
 from mendflow.stores.contract import Append, Delete, Put, Store, StoredDocument, Write, WriteDone
 
 REOPENING: Final = "reopening"
@@ -47,9 +55,22 @@ class HasHomeElsewhere(Conflict):
     """Another server has the tree of a case."""
 
 
+class NothingTakenUp(Conflict):
+    """The case failed by something else: it could go on, and nothing would follow for what was asked about."""
+
+
+class Reopened(NamedTuple):
+    """`waiting` are the decisions that failed jobs of the case wait for now. `taken_up` are those about the failures
+    that are tried again, each with the one that now waits in its place; with none where its item begins again."""
+
+    waiting: list[str]
+    taken_up: dict[str, str]
+
+
 class CasePlan(msgspec.Struct, kw_only=True):
     """How one case of the tree is reopened. `held` are the decisions that its failed jobs wait for; `replaced` are
-    those in whose place they stand, of each job the last one last; `restarted` are items that begin again."""
+    those in whose place they stand, of each job the last one last; `restarted` are items that begin again. `tried` are
+    decisions about failures of these, and of calls whose cases go on."""
 
     document: CaseDocument
     version: int
@@ -57,6 +78,10 @@ class CasePlan(msgspec.Struct, kw_only=True):
     held: list[Decision] = []
     replaced: list[list[Decision]] = []
     restarted: list[LiveItem] = []
+    tried: list[Decision] = []
+
+    def touched(self) -> Iterator[Decision]:
+        return chain(self.tried, *self.replaced)
 
 
 class CaseReopener:
@@ -79,9 +104,9 @@ class CaseReopener:
         self._manager = manager
         self._take_up = take_up
 
-    async def reopen(self, case: CaseId, *, who: str) -> list[str]:
-        """Let the tree of a case that failed go on; returns the ids of the decisions that now wait for its failed jobs.
-        Refused, with the reason, if it cannot go on."""
+    async def reopen(self, case: CaseId, *, who: str, about: Collection[str] = ()) -> Reopened:
+        """Let the tree of a case that failed go on. Refused, with the reason, if it cannot; and if none of the failures
+        that these decisions are `about` would be tried again."""
         root = root_of(case)
         if root != case:
             raise Conflict(f"case {case} was begun by a message, and its partner was told of its end", case=case)
@@ -92,6 +117,10 @@ class CaseReopener:
         try:
             await self._ledger.settled()  # its home is on disk before anything of it is live
             plans = await self._plans(root)
+            _forget_earlier(plans)
+            touched = {each.id for plan in plans for each in plan.touched()}
+            if about and touched.isdisjoint(about):
+                raise NothingTakenUp(f"case {root} failed by something else", case=root)
             await self._write(plans, who)
         except BaseException:  # nothing of it is live: whatever was written is a failed case as before
             self._homes.release(root, REOPENING)
@@ -100,7 +129,7 @@ class CaseReopener:
         for plan in plans:
             self._events.tell(self._clock.now(), "case", plan.document.id, state="running", message="reopened")
         await self._ledger.settled()
-        return [decision.id for plan in plans for decision in plan.held]
+        return _reopened(plans)
 
     async def _claim(self, root: CaseId) -> None:
         """Make the tree ours. One that has just failed is held for a moment by what still ends; where another server
@@ -140,10 +169,15 @@ class CaseReopener:
         for item in plan.reopening.failed:
             if item.kind == CALL and (inner := await self._called(case, item)):
                 called += inner
-            elif item.kind == "job" and (found_before := decisions.get(JobId(f"{case}/{item.serial}"))):
-                plan.replaced.append(found_before)
+                plan.tried += decisions.get(item.serial, [])
+            elif item.kind == "job" and (before := [each for each in decisions.get(item.serial, []) if each.job]):
+                plan.replaced.append(before)
             else:
                 plan.restarted.append(item)
+        for item in (*plan.reopening.restarted, *plan.restarted):
+            plan.tried += decisions.get(item.serial, [])
+            if item.kind == CALL:
+                plan.tried += [each async for each in self._inside(CaseId(f"{case}.{item.serial}"))]
         return [*called, plan]
 
     async def _called(self, case: CaseId, item: LiveItem) -> list[CasePlan]:
@@ -160,21 +194,33 @@ class CaseReopener:
             await asyncio.sleep(0)
         return events
 
-    async def _decisions(self, case: CaseId) -> dict[JobId, list[Decision]]:
-        """By failed job of the case: the decisions about it that no other has replaced. The last let the flow hear of
-        it, or was made by a reopening that was cut short."""
-        found: dict[JobId, list[Decision]] = {}
-        async for document in self._store.scan(DECISION_KIND, f"{case}/"):
+    async def _decisions(self, case: CaseId) -> dict[int, list[Decision]]:
+        """By the serials of failed items of the case: the decisions about them that no other has replaced. The last let
+        the flow hear of it, or was made by a reopening that was cut short."""
+        found: dict[int, list[Decision]] = {}
+        async for each in self._aborts(f"{case}/"):
+            found.setdefault(each.serial, []).append(each)
+        return {serial: sorted(each, key=lambda one: (one.at, one.id)) for serial, each in found.items()}
+
+    async def _inside(self, case: CaseId) -> AsyncIterator[Decision]:
+        """Decisions about failures in a called case, and in what that called: they count no more when the call begins
+        again."""
+        for prefix in (f"{case}/", f"{case}."):
+            async for each in self._aborts(prefix):
+                yield each
+
+    async def _aborts(self, prefix: str) -> AsyncIterator[Decision]:
+        async for document in self._store.scan(DECISION_KIND, prefix):
             each = _decode_decision(document.body)
-            if each.job is not None and each.type is ExceptionType.ABORT and not each.replaced_by:
-                found.setdefault(each.job, []).append(each)
-        return {job: sorted(each, key=lambda one: (one.at, one.id)) for job, each in found.items()}
+            if each.type is ExceptionType.ABORT and not each.replaced_by and not each.engine:
+                yield each
 
     # Writing
 
     async def _write(self, plans: Sequence[CasePlan], who: str) -> None:
         for plan in plans:
             plan.held = await self._wait_for(plan.replaced, who)
+        await self._mark_tried(plans)
         for plan in plans:
             await self._write_items(plan)
             fact = plan.reopening.fact(who, also=[each.item for each in plan.restarted])
@@ -197,6 +243,13 @@ class CaseReopener:
         markers = [found async for found in self._found(OPEN_DECISION_KIND, [old.id for old, _ in pairs])]
         await self._now([Delete(OPEN_DECISION_KIND, found.id, found.version) for found in markers])
         return after
+
+    async def _mark_tried(self, plans: Sequence[CasePlan]) -> None:
+        """Of a failure that no job waits for, its own decision says that it is tried again. It names the reopening, of
+        the whole tree: until the document of its first case is written, the failure is as it was."""
+        number = plans[-1].document.reopened + 1  # the last one is the first case of the tree
+        over = {each.id: each for plan in plans for each in plan.tried if each.state not in OPEN_STATES}
+        await self._put(DECISION_KIND, {id: replace(each, tried_in=number) for id, each in over.items()})
 
     async def _write_items(self, plan: CasePlan) -> None:
         """Items that begin again have had a run before; what was told of items that may still begin is forgotten."""
@@ -226,6 +279,21 @@ class CaseReopener:
             results = await self._store.write(writes[start : start + PAGE_DOCUMENTS])
             if not all(isinstance(result, WriteDone) for result in results):
                 raise Conflict("the case was changed by another server meanwhile; ask again")
+
+
+def _forget_earlier(plans: Sequence[CasePlan]) -> None:
+    """What was tried again in a reopening before has failed anew since, and of that there is another decision."""
+    made = plans[-1].document.reopened
+    for plan in plans:
+        plan.tried = [each for each in plan.tried if not 0 < each.tried_in <= made]
+
+
+def _reopened(plans: Sequence[CasePlan]) -> Reopened:
+    taken_up = {each.id: "" for plan in plans for each in plan.tried}
+    for plan in plans:
+        for before, after in zip(plan.replaced, plan.held, strict=True):
+            taken_up |= {each.id: after.id for each in before}
+    return Reopened([each.id for plan in plans for each in plan.held], taken_up)
 
 
 def _live(document: CaseDocument) -> CaseDocument:

@@ -19,17 +19,19 @@ from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES
 from mendflow.stores.contract import FieldCondition, Put, Store, WriteConflict
 
 ASKED_AT_ONCE: Final = 500
+READ_AT_ONCE: Final = 50  # some of them are large
 PRUNED_RUNS_KIND: Final = "pruned-runs"
 NEVER: Final[Instant] = -1
 
 
 class SettledCase(msgspec.Struct, frozen=True):
     """What has settled a case. `run_again_at`: when the last case began that stands for it. `may_reopen`: that is under
-    way, and if it is cancelled it stands for nothing."""
+    way, and if it is cancelled it stands for nothing. `reopened`: how often it has gone on after it had failed."""
 
     has_ended: bool = False  # it has completed after all, or was cancelled
     run_again_at: Instant = NEVER
     may_reopen: bool = False
+    reopened: int = 0
 
 
 SettledCases = Mapping[CaseId, SettledCase]
@@ -61,21 +63,28 @@ class _LaterRun(msgspec.Struct):
     stands_for: CaseId = CaseId("")
 
 
+class _Case(msgspec.Struct):
+    status: CaseStatus = "running"
+    reopened: int = 0
+
+
 _encode = msgspec.json.Encoder().encode
+_decode_case = msgspec.json.Decoder(_Case).decode
 _decode_run = msgspec.json.Decoder(_LaterRun).decode
 _decode_pruned = msgspec.json.Decoder(PrunedRuns).decode
 
 
 async def settled_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, SettledCase]:
-    """Those of these cases that are settled, or were run again at least."""
-    found = await run_again(store, cases)
-    for id, status in (await _statuses(store, cases)).items():
-        if status in ("completed", "cancelled"):
-            found[id] = replace(found.get(id, SettledCase()), has_ended=True)
+    """Those of these cases that are settled, or were run again or reopened at least."""
+    found = await _run_again(store, cases)
+    for id, case in (await _read_cases(store, cases)).items():
+        has_ended = case.status in ("completed", "cancelled")
+        if has_ended or case.reopened:
+            found[id] = replace(found.get(id, SettledCase()), has_ended=has_ended, reopened=case.reopened)
     return found
 
 
-async def run_again(store: Store, cases: Collection[CaseId]) -> dict[CaseId, SettledCase]:
+async def _run_again(store: Store, cases: Collection[CaseId]) -> dict[CaseId, SettledCase]:
     """Those of these cases that others stand for, also by way of cases that were cancelled."""
     found = dict[CaseId, SettledCase]()
     origins = {case: {case} for case in cases}  # of a case: those of the asked ones that its later runs stand for
@@ -123,13 +132,19 @@ def _as_runs(pruned: PrunedRuns) -> Iterable[_LaterRun]:
 
 async def failed_cases(store: Store, cases: Collection[CaseId]) -> set[CaseId]:
     """Those of these cases that have failed."""
-    return {id for id, status in (await _statuses(store, cases)).items() if status == "failed"}
+    return {id for id, case in (await _read_cases(store, cases)).items() if case.status == "failed"}
 
 
-async def _statuses(store: Store, cases: Collection[CaseId]) -> dict[CaseId, str]:
-    found = dict[CaseId, str]()
+async def _read_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, _Case]:
+    """What becomes of these. Documents are read, of which some are large, only of those that are not over."""
+    found = dict[CaseId, _Case]()
     for some in _in_parts(sorted(cases)):
-        found |= {CaseId(id): status for id, status in (await store.statuses(CASE_KIND, some)).items()}
+        statuses = await store.statuses(CASE_KIND, some)
+        found |= {CaseId(id): _Case(status=status) for id, status in statuses.items()}  # type: ignore[arg-type]  # its own
+    going = [id for id, case in found.items() if case.status not in ("completed", "cancelled")]
+    for at in range(0, len(going), READ_AT_ONCE):
+        for each in await store.get_many(CASE_KIND, going[at : at + READ_AT_ONCE]):
+            found[CaseId(each.id)] = _decode_case(each.body)
     return found
 
 
