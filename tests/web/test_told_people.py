@@ -42,7 +42,7 @@ def test_a_job_that_nobody_can_take_is_told_and_not_mended(server: WebServer, pa
     page.locator('[data-node="exlet:huge:tell"] .case-node-name').click()
     pane = page.get_by_role("complementary", name="Exlet tell")
     expect(pane).to_contain_text("rule 0 of big decided it: administrators were told, and nothing else was done")
-    expect(pane.get_by_role("link", name="alerts")).to_be_visible()
+    expect(pane.get_by_role("link", name="messages")).to_have_attribute("href", re.compile("view=alerts&messages=true"))
     pane.get_by_role("link", name="huge").click()
     item = page.get_by_role("complementary", name="Item huge")
     expect(item).to_contain_text("What was told")
@@ -50,6 +50,8 @@ def test_a_job_that_nobody_can_take_is_told_and_not_mended(server: WebServer, pa
     page.goto(f"/cases/{case}?view=history")
     told = page.get_by_role("grid", name="History").get_by_role("row", name="a person was told")
     expect(told).to_be_visible()
+    page.goto("/administration?view=alerts&messages=true")
+    expect(page.get_by_role("list", name="Alerts")).to_contain_text("nobody can take it")
     server.client.cancel(case)
 
 

@@ -153,7 +153,7 @@ export default function CasePage() {
 /** Its jobs wait for a pilot that there is not: what a person can do about that. */
 function aboutWaiting(view: CaseView): Action[] {
   const anew = goTo("Start it with other inputs", { to: "/run/$flow", params: { flow: view.flow }, search: { inputs_of: view.id } }, "start");
-  return [goTo("See the pilots", { to: "/pilots" }), goTo("Add a pilot", { to: "/pilots", search: { add: true } }), ...(view.parent || view.mends || !hasInputs(view) ? [] : [anew]), caseAction("cancel", view.id)];
+  return [goTo("See the pilots", { to: "/pilots" }), goTo("Add a pilot", { to: "/pilots", search: { add: true } }, "start"), ...(view.parent || view.mends || !hasInputs(view) ? [] : [anew]), caseAction("cancel", view.id)];
 }
 
 /** Whether there is anything that it could be given otherwise. */

@@ -161,6 +161,7 @@ export default function PilotsPage() {
   const query = useQuery(pilotsQuery);
   const all = (query.data ?? []) as Pilot[];
   const shown = all.filter((each) => (!site || each.site === site) && (!state || each.state === state));
+  const mayAdd = useMay("start"); // who only looks on is offered nothing
   const gpusWanted = useQuery(gpusWantedQuery).data?.counts[""] ?? 0;
   const columns = gpusWanted || all.some((each) => each.capacity.gpus) ? COLUMNS : COLUMNS.filter((each) => each.id !== "gpus");
   const up = all.filter((each) => each.state === "active");
@@ -175,9 +176,11 @@ export default function PilotsPage() {
       lead={query.data && `${number(up.length)} active · ${number(busy)} of ${number(slots)} slots busy`}
       actions={
         <div className="filter-bar">
-          <button type="button" className="button" onClick={() => void navigate({ search: (before) => ({ ...before, add: true }) })}>
-            Add a pilot …
-          </button>
+          {mayAdd && (
+            <button type="button" className="button" onClick={() => void navigate({ search: (before) => ({ ...before, add: true }) })}>
+              Add a pilot …
+            </button>
+          )}
           <select aria-label="State" value={state ?? ""} onChange={(event) => void navigate({ search: (before) => ({ ...before, state: STATES.find((each) => each === event.target.value) }) })}>
             <option value="">every state</option>
             {STATES.map((each) => (
