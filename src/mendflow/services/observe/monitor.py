@@ -6,18 +6,15 @@ one finds the same."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Protocol
 
 import msgspec
 
 from mendflow.core.model.alerts import AlertView, Notification
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId, item_name
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.projects import is_quota_name
-from mendflow.core.recovery.ids import serial_of
-from mendflow.core.scheduling.queue import WaitingGroup
 from mendflow.services.base.alerts import (
     AlertDocument,
     AlertFinding,
@@ -46,32 +43,24 @@ from mendflow.services.observe.findings import (
     held_finding,
     job_finding,
     level_finding,
-    limit_finding,
-    no_pilot_finding,
     paused_finding,
     pilot_finding,
     queue_finding,
     server_finding,
 )
+from mendflow.services.observe.hopeless_waits import HopelessWaits
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.notifications.notifier import DeliveryFailures
 from mendflow.services.observe.runtimes import RuntimeEstimator
-from mendflow.services.scheduling.facts import FarWaits, PilotLost, PilotPaused
+from mendflow.services.scheduling.facts import PilotLost, PilotPaused
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
-from mendflow.services.scheduling.waiting_reasons import WaitingReasons
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.monitor")
 
 RAISED_MAX = 50
 """How many alerts of one kind are raised at one look; the next look raises more, if they last."""
-
-UNSET_MS = 60_000
-"""How long a job waits for a limit that nobody has set before that is told: whoever starts it may be about to."""
-
-ALIKE_JOBS_MAX = 1_000
-"""Of waiting jobs with the same needs, so many are looked at."""
 
 LOOK_AGAIN_MS = 500
 """How long it rests after it has looked, between two looks, whether alerts are over."""
@@ -108,6 +97,7 @@ class Monitor:
         self._manager = manager
         self._meta = meta
         self._levels = levels
+        self._waits = HopelessWaits(meta, hub, clock, membership)
         self._files = files
         self.alerts = AlertStore(store, clock, lambda: membership.id, kept_ms=rules.kept_ms, hub=hub)
         self.runtimes = RuntimeEstimator(store, learn_min=rules.learn_min)
@@ -219,7 +209,7 @@ class Monitor:
         found = [*self._full_disks(), *[each async for each in self._overdue_jobs()]]
         gone, self._lost_pilots = self._lost_pilots, []
         found += [*gone, *self._dead_servers(), *self._growing_queues(), *self._filling_levels()]
-        found += [*self._unset_limits(), *self._without_pilot(self._rules.unable_ms)]
+        found += [*self._waits.unset_limits(), *self._waits.without_pilot(self._rules.unable_ms)]
         found += [*(held_finding(held) for held in self._held())]
         counts: dict[str, int] = {}
         for finding in found:
@@ -279,41 +269,6 @@ class Monitor:
         for name, growth in self._level_growth.look(counts, now):
             if growth.lengths[-1] >= self._rules.level_min:
                 yield level_finding(int(name), server, growth, self._levels.wait_ms(int(name)))
-
-    def _unset_limits(self) -> Iterator[AlertFinding]:
-        """What waits for a limit that nobody has set, of each limit what has waited longest."""
-        queue, longest = self._meta.queue, dict[str, WaitingGroup]()
-        for group in queue.limited():
-            for name, _ in group.needs.named_limits:
-                if name in queue.limits.free or is_quota_name(name):
-                    continue
-                known = longest.get(name)
-                older = group if known is None or group.since < known.since else known
-                jobs = group.jobs + (known.jobs if known is not None else 0)
-                longest[name] = msgspec.structs.replace(older, jobs=jobs)
-        for name, group in longest.items():
-            if self._clock.now() - group.since >= UNSET_MS and group.first in self._meta.jobs:
-                yield limit_finding(name, group, self._meta.jobs[group.first])
-
-    def _without_pilot(self, unable_ms: int) -> Iterator[AlertFinding]:
-        """What no pilot there is could ever take, for so long: of each task of a case once."""
-        now, reasons, far = self._clock.now(), self._hub.provider(WaitingReasons), self._hub.provider(FarWaits)
-        for group in self._meta.waiting():
-            told = reasons.of(group.first, is_of_many=True) if reasons is not None and not group.has_pilot else None
-            if told is None or told.needs_limit or not told.stuck:
-                continue  # it has room enough, a pilot for it was submitted, or a limit is all that it waits for
-            if now - group.unable_since >= unable_ms:
-                ids = self._meta.queue.similar_jobs(group.first, ALIKE_JOBS_MAX)
-                yield from self._by_task([self._meta.jobs[id] for id in ids], told.sentence)
-        stuck = [job for job, since in (far.stuck_jobs() if far is not None else ()) if now - since >= unable_ms]
-        yield from self._by_task(stuck, "no pilot can take it, here or in the domain that it was given to")
-
-    def _by_task(self, jobs: Iterable[Job], why: str) -> Iterator[AlertFinding]:
-        tasks: dict[tuple[CaseId, str], list[Job]] = {}
-        for job in sorted(jobs, key=lambda each: (each.available_at, each.created_at, serial_of(each.id))):
-            tasks.setdefault((job.case, item_name(job.spec.item)), []).append(job)
-        for like in tasks.values():
-            yield no_pilot_finding(like, why, self._membership.id)
 
     def _held(self) -> list[UnhandledFailure]:
         provider = self._hub.provider(UnhandledFailures)
@@ -418,10 +373,10 @@ class Monitor:
                 held = {(each.subject, str(each.since)) for each in self._held()}
                 return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)
             case "limit-unset":
-                unset = {finding.id for finding in self._unset_limits()}
+                unset = {finding.id for finding in self._waits.unset_limits()}
                 return alert.id not in unset if mine else self._has_ended(alert.raised_by)
             case "no-pilot":
-                unable = {finding.id for finding in self._without_pilot(0)}
+                unable = {finding.id for finding in self._waits.without_pilot(0)}
                 return alert.id not in unable if mine else self._has_ended(alert.raised_by)
             case "level-fills":
                 return not self._level_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)

@@ -8,7 +8,7 @@ results of another does not stand for it. Later runs that were pruned are rememb
 for."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -132,7 +132,10 @@ def _as_runs(pruned: PrunedRuns) -> Iterable[_LaterRun]:
 
 async def failed_cases(store: Store, cases: Collection[CaseId]) -> set[CaseId]:
     """Those of these cases that have failed."""
-    return {id for id, case in (await _read_cases(store, cases)).items() if case.status == "failed"}
+    found = set[CaseId]()
+    for some in _in_parts(sorted(cases)):
+        found.update(CaseId(id) for id, status in (await store.statuses(CASE_KIND, some)).items() if status == "failed")
+    return found
 
 
 async def _read_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, _Case]:
@@ -140,7 +143,7 @@ async def _read_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, _
     found = dict[CaseId, _Case]()
     for some in _in_parts(sorted(cases)):
         statuses = await store.statuses(CASE_KIND, some)
-        found |= {CaseId(id): _Case(status=status) for id, status in statuses.items()}  # type: ignore[arg-type]  # its own
+        found |= {CaseId(id): _Case(status=cast(CaseStatus, status)) for id, status in statuses.items()}
     going = [id for id, case in found.items() if case.status not in ("completed", "cancelled")]
     for at in range(0, len(going), READ_AT_ONCE):
         for each in await store.get_many(CASE_KIND, going[at : at + READ_AT_ONCE]):
