@@ -61,7 +61,7 @@ def test_a_case_in_which_nothing_runs_says_why_and_what_can_be_done(recovery: We
         expect(laptop.locator(f'[data-row="{case}"]')).to_contain_text("no pilot can take it")
         laptop.goto(f"/cases/{case}")
         offered = laptop.get_by_role("group", name="What can be done")
-        expect(offered.get_by_role("link", name="Pilots: see them, add one")).to_be_visible()
+        expect(offered.get_by_role("link", name="Add a pilot")).to_be_visible()
         expect(offered.get_by_role("button", name="Cancel")).to_be_visible()
     finally:
         recovery.client.cancel(case)

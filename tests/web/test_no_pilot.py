@@ -24,7 +24,7 @@ def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
 
 
 def token(server: WebServer, name: str, project: str) -> str:
-    return str(server.ask("POST", "/tokens", {"name": name, "roles": ["operator"], "project": project})["token"])
+    return str(server.ask("POST", "/tokens", {"name": name, "projects": {project: "viewer"}})["token"])
 
 
 def test_a_job_that_no_pilot_can_take_is_an_alert_of_its_project(
@@ -42,7 +42,7 @@ def test_a_job_that_no_pilot_can_take_is_an_alert_of_its_project(
         other.sign_in(token(strict, "olga", "elsewhere"))
         page = other.page()
         page.goto("/")
-        expect(page.get_by_role("heading", name="Home")).to_be_visible()
+        expect(page.get_by_text("Nothing has run here yet")).to_be_visible()
         expect(page.get_by_role("main")).not_to_contain_text(case)
     with watched(browser, strict.url, complaints=complaints) as own:
         own.sign_in(token(strict, "ann", "default"))

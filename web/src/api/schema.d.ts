@@ -4660,7 +4660,8 @@ export interface components {
          * @description One exception, or a possible one, as an engine reports it. `id` is the same when it is reported again, and then
          *         the first decision stands. `facts` are what the engine knows better than the service: `case` (what the case is, and
          *         its items), and roots of the context: `fault` (in place of the event's own), `job`, `outcome`, `trigger`, `data`
-         *         (what is said of the trigger), `measures`, `values`, `timed_out`, `pattern`. Others are refused.
+         *         (what is said of the trigger), `measures`, `values`, `timed_out`, `pattern`. Others are refused. `own_words` are
+         *         those of the item alone, as the element of its loop: they are no part of the cause.
          */
         ExceptionEvent: {
             case: string;
@@ -4676,6 +4677,8 @@ export interface components {
             item?: string | null;
             /** @default null */
             job?: string | null;
+            /** @default [] */
+            own_words?: string[];
             /** @default 0 */
             serial?: number;
             /** @default  */

@@ -18,7 +18,7 @@ TOKEN_CHARS_MIN: Final = 20
 DIFFERENT_CHARS_MIN: Final = 8
 
 
-class TokenRequest(msgspec.Struct, frozen=True, kw_only=True):
+class TokenRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A token that is wanted. Without roles it has the one that its projects need: `reader` if it only looks there,
     else `user`. `expires_ms` is how long it holds; 0: until it is revoked."""
 

@@ -103,6 +103,19 @@ export function stepWords(flow: Flow | undefined): string[] {
   return steps ? steps.map((each) => each.do) : [];
 }
 
+/** All primitives that an exlet may do, wherever in it they stand. */
+export function primitivesOf(flow: Flow | undefined): string[] {
+  const found: string[] = [];
+  const walk = (part: unknown) => {
+    if (typeof part !== "object" || part === null) return;
+    const { kind, do: primitive } = part as Record<string, unknown>;
+    if (kind === "mend") found.push(String(primitive));
+    Object.values(part).forEach(walk);
+  };
+  walk(flow?.body);
+  return found;
+}
+
 export const WAIT: Pick<PrimitiveView, "primitive" | "about"> & { schema: JsonSchema } = {
   primitive: "wait" as PrimitiveView["primitive"],
   about: "Wait before the next step.",

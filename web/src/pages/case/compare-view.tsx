@@ -117,7 +117,7 @@ function Failed({ left, right }: { left: string; right: string }) {
     <Panel title="What failed">
       <table className="differences">
         <thead>
-          <Heads left={left} right={right} first="" />
+          <Heads left={left} right={right} first="What failed" />
         </thead>
         <tbody>
           <tr>

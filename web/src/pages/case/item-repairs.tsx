@@ -4,7 +4,7 @@ import { Link } from "@tanstack/react-router";
 import { whyQuery } from "@/api/queries";
 import { Panel } from "@/components/page";
 import { cameOf, changes } from "@/components/recovery/decision-words";
-import { stepWords } from "@/components/recovery/exlets";
+import { primitivesOf } from "@/components/recovery/exlets";
 import { decisionQuery, ruleSetQuery, type DecisionView, type Flow } from "@/components/recovery/queries";
 import { setWords, treeKey } from "@/components/recovery/rule-walk";
 import { Time } from "@/components/time";
@@ -77,7 +77,7 @@ function About({ decision }: { decision: DecisionView }) {
 /** What the job asks for otherwise since then: of the submission that failed, and of the one after it. */
 function Changed({ decision, job }: { decision: DecisionView; job: string }) {
   const flow = useExlet(decision);
-  const isSubmitted = decision.state === "done" && (flow ? stepWords(flow) : []).includes("re-submit");
+  const isSubmitted = decision.state === "done" && primitivesOf(flow).includes("re-submit");
   const failed = useQuery({ ...decisionQuery(decision.id), enabled: isSubmitted }).data?.context["job"] as Record<string, unknown> | undefined;
   const next = `${job}~${Number(failed?.["generation"] ?? 1) + 1}`;
   const after = useQuery({ ...jobQuery(next), enabled: failed !== undefined, retry: false }).data as Job | undefined;
