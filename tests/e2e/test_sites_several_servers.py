@@ -45,10 +45,10 @@ def test_the_other_server_goes_on_with_the_pilots_that_are_there(site: Site) -> 
     clients["east"].put_site(farm)
     (site.folder / "twelve.yaml").write_text(FLOW)
     clients["west"].deploy(load(site.folder / "twelve.yaml"))
-    ids = {view.id: name for view in clients["west"].servers() for name, url in site.urls.items() if url == view.url}
     inputs = {"jobs": list(range(JOBS)), "folder": str(site.folder)}
     cases = [client.start("twelve", dict(inputs)).id for client in clients.values()]
     site.until(lambda: working(clients["west"]) == MOST, "both pilots to work")
+    ids = {view.id: name for view in clients["west"].servers() for name, url in site.urls.items() if url == view.url}
     acting = ids[clients["west"].site("farm").submissions[0].by]
     site.processes[acting].kill()
     left = clients[next(name for name in clients if name != acting)]
