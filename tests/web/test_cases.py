@@ -173,7 +173,7 @@ def test_a_log_grows_while_the_job_prints(server: WebServer, page: Page) -> None
 
 def test_keys_are_listed_and_the_look_is_chosen(page: Page) -> None:
     page.goto("/cases")
-    expect(page.get_by_role("heading", name="Cases")).to_be_visible()
+    expect(page.get_by_role("button", name="live")).to_be_visible()
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("next row")
     page.keyboard.press("Escape")
