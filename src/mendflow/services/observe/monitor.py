@@ -48,10 +48,10 @@ from mendflow.services.observe.findings import (
     queue_finding,
     server_finding,
 )
-from mendflow.services.observe.hopeless_waits import HopelessWaits
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.notifications.notifier import DeliveryFailures
 from mendflow.services.observe.runtimes import RuntimeEstimator
+from mendflow.services.observe.unmet_needs import UnmetNeeds
 from mendflow.services.scheduling.facts import PilotLost, PilotPaused
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -97,7 +97,7 @@ class Monitor:
         self._manager = manager
         self._meta = meta
         self._levels = levels
-        self._waits = HopelessWaits(meta, hub, clock, membership)
+        self._unmet_needs = UnmetNeeds(meta, hub, clock, membership)
         self._files = files
         self.alerts = AlertStore(store, clock, lambda: membership.id, kept_ms=rules.kept_ms, hub=hub)
         self.runtimes = RuntimeEstimator(store, learn_min=rules.learn_min)
@@ -209,7 +209,7 @@ class Monitor:
         found = [*self._full_disks(), *[each async for each in self._overdue_jobs()]]
         gone, self._lost_pilots = self._lost_pilots, []
         found += [*gone, *self._dead_servers(), *self._growing_queues(), *self._filling_levels()]
-        found += [*self._waits.unset_limits(), *self._waits.without_pilot(self._rules.unable_ms)]
+        found += [*self._unmet_needs.unset_limits(), *self._unmet_needs.without_pilot(self._rules.unable_ms)]
         found += [*(held_finding(held) for held in self._held())]
         counts: dict[str, int] = {}
         for finding in found:
@@ -373,10 +373,10 @@ class Monitor:
                 held = {(each.subject, str(each.since)) for each in self._held()}
                 return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)
             case "limit-unset":
-                unset = {finding.id for finding in self._waits.unset_limits()}
+                unset = {finding.id for finding in self._unmet_needs.unset_limits()}
                 return alert.id not in unset if mine else self._has_ended(alert.raised_by)
             case "no-pilot":
-                unable = {finding.id for finding in self._waits.without_pilot(0)}
+                unable = {finding.id for finding in self._unmet_needs.without_pilot(0)}
                 return alert.id not in unable if mine else self._has_ended(alert.raised_by)
             case "level-fills":
                 return not self._level_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)

@@ -2,9 +2,9 @@
 
 A case that failed is reopened only if something follows from it for failures of the cause: a rule that now concludes
 something else than before, or the wish that they are tried again. What its flow went on after, the case did not fail
-by: that stays as it is. Its other failures, of other causes, are tried again with it: whoever
-lets a case go on does not want it to fail at once by what is beside the point. A failed case that was run again since
-stays as it is: another case stands in its place."""
+by: that stays as it is. Its other failures, of other causes, are tried again with it: whoever lets a case go on does
+not want it to fail at once by what is beside the point. A failed case that was run again since stays as it is: another
+case stands in its place."""
 
 from collections.abc import Collection, Mapping, Sequence
 

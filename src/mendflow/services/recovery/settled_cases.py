@@ -139,14 +139,15 @@ async def failed_cases(store: Store, cases: Collection[CaseId]) -> set[CaseId]:
 
 
 async def _read_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, _Case]:
-    """What becomes of these. Documents are read, of which some are large, only of those that are not over."""
+    """What became of these. Of those that have completed or were cancelled the status is enough; of the others their
+    documents say how often they were reopened, and some of these are large."""
     found = dict[CaseId, _Case]()
     for some in _in_parts(sorted(cases)):
         statuses = await store.statuses(CASE_KIND, some)
         found |= {CaseId(id): _Case(status=cast(CaseStatus, status)) for id, status in statuses.items()}
-    going = [id for id, case in found.items() if case.status not in ("completed", "cancelled")]
-    for at in range(0, len(going), READ_AT_ONCE):
-        for each in await store.get_many(CASE_KIND, going[at : at + READ_AT_ONCE]):
+    others = [id for id, case in found.items() if case.status not in ("completed", "cancelled")]
+    for at in range(0, len(others), READ_AT_ONCE):
+        for each in await store.get_many(CASE_KIND, others[at : at + READ_AT_ONCE]):
             found[CaseId(each.id)] = _decode_case(each.body)
     return found
 

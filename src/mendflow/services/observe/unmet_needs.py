@@ -25,7 +25,7 @@ ALIKE_JOBS_MAX = 1_000
 """Of waiting jobs with the same needs, so many are looked at."""
 
 
-class HopelessWaits:
+class UnmetNeeds:
     def __init__(self, meta: PilotScheduler, hub: Hub, clock: Clock, membership: OwnMembership) -> None:
         self._meta = meta
         self._hub = hub
