@@ -41,6 +41,20 @@ def test_ui_1_cases_are_told_apart_by_what_they_were_given(server: WebServer, pa
         expect(of_cause.filter(has_text=case)).to_contain_text(f"table=…/{name}.csv, parts=3")
 
 
+def test_ui_1_a_case_is_found_by_the_words_that_people_remember(server: WebServer, page: Page) -> None:
+    server.deploy("nights", NIGHTS)
+    wanted, other = (server.ended("nights", table=f"{name}.csv", parts=3) for name in ("Sample-ab12cd", "night08"))
+    page.goto("/")
+    for words in ("NIGHTS sample", "sample-AB12CD"):  # the second could be the id of a case, too
+        page.get_by_role("searchbox", name="Search cases").fill(words)
+        page.keyboard.press("Enter")
+        expect(page.locator(row(page, wanted))).to_be_visible()
+        expect(page.locator(row(page, other))).to_have_count(0)
+    page.get_by_role("searchbox", name="Search cases").fill(other)
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile(f"/cases/{other}$"))
+
+
 @pytest.mark.short
 def test_a_failure_is_found_from_home_to_the_line_that_says_why(server: WebServer, page: Page) -> None:
     case = server.ended("broken")

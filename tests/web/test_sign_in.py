@@ -111,3 +111,10 @@ def test_a_revoked_token_ends_the_session_of_an_open_page(
     expect(stranger.get_by_role("status")).to_contain_text("You are signed out", timeout=30_000)
     sign_in(stranger, closed.reader("rita")["token"])
     expect(stranger).to_have_url(re.compile(r"/cases\?flow=quick"))
+
+
+def test_ui_1_whoever_is_here_for_user_tasks_lands_on_the_worklist(closed: WebServer, stranger: Page) -> None:
+    made = closed.ask("POST", "/tokens", {"name": "pia", "roles": ["investigator"]})
+    stranger.goto("/")
+    sign_in(stranger, made["token"])
+    expect(stranger.get_by_role("heading", name="Worklist")).to_be_visible()

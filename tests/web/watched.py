@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Error, 
 
 AXE = Path(__file__).parents[2] / "web" / "node_modules" / "axe-core" / "axe.min.js"
 DESK: ViewportSize = {"width": 1440, "height": 900}
+SEEN_CHARS_MAX = 8_000
 PHONE: ViewportSize = {"width": 390, "height": 844}
 
 OF_COLOURS = ["color-contrast", "link-in-text-block"]
@@ -74,9 +75,21 @@ def watched(
     found = WatchedContext(context, url, complaints or Complaints())
     try:
         yield found
+    except Exception as failure:
+        for page in context.pages:
+            failure.add_note(_as_seen(page))
+        raise
     finally:
         context.close()
     assert not found.complaints.unexpected(), found.complaints.unexpected()
+
+
+def _as_seen(page: Page) -> str:
+    """What a screen reader would tell of the page now, for whoever reads why a test failed."""
+    try:
+        return f"{page.url} showed:\n{page.locator('body').aria_snapshot(timeout=5_000)[:SEEN_CHARS_MAX]}"
+    except Error as gone:
+        return f"{page.url} could not be read any more: {gone}"
 
 
 def violations(page: Page) -> list[str]:

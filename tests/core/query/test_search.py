@@ -3,6 +3,7 @@
 import pytest
 
 from mendflow.core.model.errors import RequestError
+from mendflow.core.query.case_text import CHARS_MAX, case_text
 from mendflow.core.query.literals import InvalidSearch
 from mendflow.core.query.search import Requirement, Search
 from mendflow.core.query.search_fields import CASES, ITEMS, JOBS
@@ -136,3 +137,34 @@ def test_what_waits_is_found_by_either_word() -> None:
 def test_a_quote_that_never_ends_is_told_as_that(text: str, place: int) -> None:
     with pytest.raises(InvalidSearch, match=f"at character {place}: a quote starts here that never ends"):
         Search(JOBS, text, NOW)
+
+
+CASE = {
+    "id": "align-k3j9x2",
+    "flow": "align",
+    "owner": "ann",
+    "inputs": {
+        "sample": "NA12878",
+        "lanes": [{"file": {"$file": "0a" * 32, "name": "Lane-1.fastq"}}, 7],
+        "api_token": "swordfish",
+    },
+}
+
+
+@pytest.mark.parametrize("word", ["na12878", "lane-1.fastq", "k3j9x2", "ann", "sample", "7"])
+def test_a_case_is_found_by_what_people_remember_of_it(word: str) -> None:  # UI-1
+    assert Search(CASES, f"text.contains('{word}')", NOW).holds(CASE)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["text.contains('swordfish')", "inputs.api_token == 'swordfish'", "inputs.api_token.startsWith('s')"],
+)
+def test_no_condition_guesses_a_secret(condition: str) -> None:  # SE-1
+    assert not Search(CASES, condition, NOW).holds(CASE)
+    assert Search(CASES, "inputs.api_token == '(hidden)' && inputs.sample == 'NA12878'", NOW).holds(CASE)
+
+
+def test_the_text_of_a_case_is_bounded() -> None:
+    many = {"id": "a-1", "flow": "a", "inputs": {"rows": ["x" * 50] * 100_000, "note": "y" * 100_000}}
+    assert len(case_text(many)) < 3 * CHARS_MAX

@@ -1,27 +1,37 @@
+import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
+import { ApiError } from "@/api/errors";
 import { feed } from "@/api/feed";
 import { useFeedStatus } from "@/api/live";
+import { caseQuery } from "@/api/queries";
 import { signOut, useMe } from "@/api/session";
 import { zone } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Menu } from "@/components/menu";
+import { asCondition } from "@/components/plain-words";
 import { toastError } from "@/components/toasts";
+import { CASE_NAMES, CASE_PLACES } from "@/components/where-names";
 import { chooseTheme, useTheme } from "./theme";
 
 const CASE = /^[\w.:-]+-[a-z0-9]{4,}$/;
-
-/** What was typed leads on: to a case by its id, to a job or an item, or to the cases that a condition finds. */
+/** What was typed leads on: to a case by its id, or to the cases that a condition finds, or in which the words are. */
 function SearchBox() {
   const navigate = useNavigate();
   const [text, setText] = useState("");
+  const client = useQueryClient();
   const go = () => {
     const wish = text.trim();
-    if (!wish) return;
-    if (CASE.test(wish) || wish === "last") void navigate({ to: "/cases/$case", params: { case: wish } });
-    else if (/[=<>(]|\bin\b/.test(wish)) void navigate({ to: "/cases", search: { where: wish } });
-    else void navigate({ to: "/cases", search: { where: `id.contains('${wish.replaceAll("'", "\\'")}') || flow.contains('${wish.replaceAll("'", "\\'")}')` } });
     setText("");
+    if (!wish) return;
+    const listed = () => void navigate({ to: "/cases", search: { where: asCondition(wish, CASE_NAMES, CASE_PLACES) } });
+    if (!CASE.test(wish) && wish !== "last") {
+      listed();
+      return;
+    }
+    // It looks like the id of a case; the name of a sample may look like one, too.
+    const open = () => navigate({ to: "/cases/$case", params: { case: wish } });
+    client.fetchQuery({ ...caseQuery(wish), retry: false }).then(open, (error: unknown) => (error instanceof ApiError ? listed() : open()));
   };
   return (
     <form
@@ -37,7 +47,7 @@ function SearchBox() {
         type="search"
         data-search=""
         aria-label="Search cases"
-        placeholder="Case, flow, or a condition"
+        placeholder="Case, flow, sample, or a condition"
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {

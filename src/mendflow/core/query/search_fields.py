@@ -9,6 +9,8 @@ from typing import Final, Literal, NamedTuple
 
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.values import Value
+from mendflow.core.query.case_text import case_text
+from mendflow.core.recovery.redaction import redact
 
 ENGINE_CASE_LIST: Final = "engine-case-list"
 """The documents by which cases of other engines are listed among this server's own."""
@@ -178,6 +180,11 @@ def _elapsed(begin: str, end: str) -> Derivation:
     return made
 
 
+def _given_inputs(data: Mapping[str, Value]) -> Value:
+    """Without secrets, which whoever only looks could guess letter by letter."""
+    return redact(data.get("inputs") or {})
+
+
 CASES: Final = SearchFields(
     "case",
     "status",
@@ -217,9 +224,16 @@ CASES: Final = SearchFields(
             made=lambda data: bool(data.get(FOR_PERSON)),
         ),
         *_faults(("failed", "cancelled"), "fault"),
-        SearchField("inputs", "data", "what it was started with, as in `inputs.sample`", "inputs"),
+        SearchField("inputs", "data", "what it was started with, as in `inputs.sample`", made=_given_inputs),
         SearchField("outputs", "data", "what it gave", "outputs"),
         SearchField("engine", "text", "of another engine's case: that engine", "engine", default=""),
+        SearchField(
+            "text",
+            "text",
+            "what people remember of it, in small letters: its id, its flow, who started it, and the names and values "
+            "of its inputs",
+            made=case_text,
+        ),
     ],
     and_of=(ENGINE_CASE_LIST,),
 )

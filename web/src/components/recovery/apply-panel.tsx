@@ -1,5 +1,5 @@
 /** Rules applied to what waits or has failed: how far that has come, what came of each case, and a stop. */
-import { useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { caseOfDecision } from "@/api/case-ids";
@@ -27,7 +27,8 @@ function useRuleHolds(samples: readonly DecisionView[]): boolean | "asking" | un
   const asked = [...new Map(samples.map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
   const sets = useQueries({ queries: asked.map((each) => ({ ...ruleSetQuery(each.flow), enabled: mayEvaluate })) });
   const said = useQueries({
-    queries: asked.map((each, at) => ({ ...conclusionQuery(each.flow, each.id, sets[at]?.data?.version ?? 0), enabled: mayEvaluate && sets[at]?.isSuccess === true })),
+    // Another sample, or other rules: what was known holds until the answer comes, so that no button changes under a hand.
+    queries: asked.map((each, at) => ({ ...conclusionQuery(each.flow, each.id, sets[at]?.data?.version ?? 0), enabled: mayEvaluate && sets[at]?.isSuccess === true, placeholderData: keepPreviousData })),
   });
   if (said.some((each) => each.data?.conclusion?.exlet)) return true;
   if ([...sets, ...said].some((each) => each.isFetching)) return "asking";

@@ -6,7 +6,8 @@ import { DataTable, type Column } from "@/components/data-table";
 import { RowReason } from "@/components/row-reason";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { Time } from "@/components/time";
-import { ITEM_NAMES, WhereField } from "@/components/where-field";
+import { WhereField } from "@/components/where-field";
+import { ITEM_NAMES, ITEM_PLACES } from "@/components/where-names";
 import { AskedTask, isAsked, ItemState } from "./asked-task";
 import { elementOf, itemsQuery, itemState } from "./queries";
 import { Ran, ranMs, triesOf } from "./ran";
@@ -67,7 +68,7 @@ export default function ItemsView({ id }: { id: string }) {
             {search.name} ×
           </Link>
         )}
-        <WhereField label="Condition for items" value={search.where ?? ""} names={ITEM_NAMES} placeholder="attempts > 1 && state == 'completed'" error={search.where ? query.error : null} onSearch={(where) => void navigate({ search: (before) => ({ ...before, where: where.trim() || undefined }) })} />
+        <WhereField label="Condition for items" value={search.where ?? ""} names={ITEM_NAMES} places={ITEM_PLACES} placeholder="words, or attempts > 1 && state == 'completed'" error={search.where ? query.error : null} onSearch={(where) => void navigate({ search: (before) => ({ ...before, where: where.trim() || undefined }) })} />
       </div>
       {(query.isPending || (goesOn && !rows.length)) && <Loading lines={6} />}
       {query.isError && !search.where && <ErrorState error={query.error} again={() => void query.refetch()} />}

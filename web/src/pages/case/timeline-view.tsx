@@ -39,7 +39,7 @@ export default function TimelineView({ id }: { id: string }) {
           {!loaded.whole && `, ${number(loaded.rows.length)} read`} · shown from {clock(shown.from)} to {clock(shown.to)}
         </span>
         <span className="spread" />
-        <span className="timeline-key"><i className="key-wait" /> waits <i className="key-stage" /> staging <i className="key-run" /> runs <i className="key-fail" /> failed <i className="key-repair" /> repair</span>
+        <span className="timeline-key"><i className="key-wait" /> waits <i className="key-stage" /> staging <i className="key-live" /> runs <i className="key-run" /> done <i className="key-fail" /> failed <i className="key-repair" /> repair <i className="key-person" /> for a person</span>
         <span className="timeline-zoom">
           <button type="button" className="icon-button" aria-label="Zoom in" onClick={() => scaled(0.5)}>
             <Icon name="plus" size={14} />

@@ -8,7 +8,8 @@ import { number } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Menu } from "@/components/menu";
 import { StateIcon } from "@/components/state-badge";
-import { CASE_NAMES, WhereField } from "@/components/where-field";
+import { WhereField } from "@/components/where-field";
+import { CASE_NAMES, CASE_PLACES } from "@/components/where-names";
 import { stateOf } from "@/api/states";
 import { conditionOf, countsAsked, fieldTime } from "./condition";
 import { CHOICES, SPANS, type CasesSearch, type Span } from "./search";
@@ -59,8 +60,9 @@ export function Filters({ search, error }: { search: CasesSearch; error: unknown
           label="Condition"
           value={search.where ?? ""}
           names={CASE_NAMES}
+          places={CASE_PLACES}
           values={{ flow: flows.map((flow) => flow.name) }}
-          placeholder="flow == 'align' && fault.category == 'memory' && started > ago('1 day')"
+          placeholder="words, or flow == 'align' && started > ago('1 day')"
           error={error}
           onSearch={(where) => change({ where: where.trim() || undefined })}
         />

@@ -12,7 +12,8 @@ import { RowReason } from "@/components/row-reason";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge, StateIcon } from "@/components/state-badge";
 import { Duration, Time } from "@/components/time";
-import { JOB_NAMES, WhereField } from "@/components/where-field";
+import { WhereField } from "@/components/where-field";
+import { JOB_NAMES, JOB_PLACES } from "@/components/where-names";
 import { Why } from "@/components/why";
 import { jobQuery } from "../case/queries";
 import { asksFor, needsOf, type Job, type ListedJob } from "./needs";
@@ -104,7 +105,7 @@ export default function JobsPage() {
             </Link>
           ))}
         </nav>
-        <WhereField label="Condition for jobs" value={search.where ?? ""} names={JOB_NAMES} placeholder="name == 'align' && resources.memory > '8 GB'" error={badCondition} onSearch={(next) => void navigate({ search: (before) => ({ ...before, where: next.trim() || undefined }) })} />
+        <WhereField label="Condition for jobs" value={search.where ?? ""} names={JOB_NAMES} places={JOB_PLACES} placeholder="words, or name == 'align' && resources.memory > '8 GB'" error={badCondition} onSearch={(next) => void navigate({ search: (before) => ({ ...before, where: next.trim() || undefined }) })} />
       </div>
       {search.like && samples?.[0] && <Lot sample={samples[0].id} count={rows.length} whole={!hasNextPage} />}
       <WithDetails details={search.at ? <JobDetails key={search.at} id={search.at} onClose={() => void navigate({ search: (before) => ({ ...before, at: undefined }) })} /> : null}>

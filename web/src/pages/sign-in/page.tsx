@@ -3,7 +3,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { api, ask } from "@/api/client";
-import { signIn } from "@/api/session";
+import { meQuery, signIn, type Me } from "@/api/session";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
@@ -14,6 +14,14 @@ const route = getRouteApi("/sign-in");
 /** Only an address of this app: a link must not lead a signed-in person elsewhere. */
 export function ownAddress(next: string | undefined): string {
   return next && /^\/(?![/\\])/.test(next) ? next : "/";
+}
+
+const SERVER_ROLES = ["admin", "user", "reader", "pilot", "engine", "metrics"];
+
+/** Who is here for user tasks only finds them first. */
+export function firstPage(me: Me | null): string {
+  const forTasks = me !== null && !me.may.includes("start") && me.roles.some((role) => !SERVER_ROLES.includes(role));
+  return forTasks ? "/worklist" : "/";
 }
 
 export default function SignInPage() {
@@ -30,7 +38,8 @@ export default function SignInPage() {
     try {
       await signIn(token.trim());
       client.clear();
-      location.replace(ownAddress(next));
+      const me = await client.fetchQuery(meQuery);
+      location.replace(next === undefined || next === "/" ? firstPage(me) : ownAddress(next));
     } catch (refused) {
       setError(refused);
       setBusy(false);

@@ -1,0 +1,19 @@
+/** Words that somebody typed who does not know how conditions are written. */
+import { quoted } from "@/api/queries";
+import type { WhereName } from "./where-names";
+
+const CONDITION = /[=<>(!]|\bin\s*\[/;
+
+/** The words as a condition: each of them is in one of these places. A condition stays as it is, and so does a name that is
+ * true or false by itself. */
+export function asCondition(typed: string, names: readonly WhereName[], places: readonly string[]): string {
+  const words = typed.trim().split(/\s+/).filter(Boolean);
+  if (!words.length || CONDITION.test(typed)) return typed.trim();
+  if (words.every((word) => names.some((each) => each.kind === "truth" && each.name === word))) return typed.trim();
+  return words.map((word) => isIn(word, places)).join(" && ");
+}
+
+function isIn(word: string, places: readonly string[]): string {
+  const parts = places.map((place) => `${place}.contains(${quoted(place === "text" ? word.toLowerCase() : word)})`);
+  return parts.length > 1 ? `(${parts.join(" || ")})` : parts.join("");
+}
