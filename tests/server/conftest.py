@@ -19,6 +19,7 @@ from mendflow.services.domains.file_origins import FileOrigins
 from mendflow.services.runtime.server import Server, ServerSettings
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
+from tests.server.people import PEOPLE, As, clients_of
 
 
 class Serving(Protocol):
@@ -89,3 +90,10 @@ async def client(served: HttpServer) -> AsyncIterator[Client]:
 async def http() -> AsyncIterator[aiohttp.ClientSession]:
     async with aiohttp.ClientSession() as session:
         yield session
+
+
+@pytest.fixture
+async def people(served: HttpServer) -> AsyncIterator[As]:
+    """Clients of the people of people.py. The server of the module has to know them."""
+    async with clients_of(PEOPLE, served) as clients:
+        yield clients

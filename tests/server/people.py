@@ -1,10 +1,16 @@
 """People with roles in projects, as the server meets them. A token is its owner's name."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 
+from mendflow.client import Client
 from mendflow.core.model.errors import Unauthorized
 from mendflow.core.model.principals import Principal, ProjectRole
 from mendflow.server.access import AccessControl, RequestOrigin, allowed_roles, check_roles
+from mendflow.server.runner import HttpServer
+
+As = Callable[[str], Client]
+"""The client of somebody, by name."""
 
 PEOPLE = {
     "root": Principal("root", frozenset({"admin"})),
@@ -40,3 +46,10 @@ class KnownPeople(AccessControl):
             raise Unauthorized("this server wants a token")
         check_roles(caller, allowed)
         return caller
+
+
+@asynccontextmanager
+async def clients_of(names: Iterable[str], served: HttpServer) -> AsyncIterator[As]:
+    async with AsyncExitStack() as stack:
+        clients = {name: await stack.enter_async_context(Client(served.url, token=name)) for name in names}
+        yield clients.__getitem__

@@ -1,7 +1,7 @@
 """An engine is of one project. It chooses what its cases and flows are called, and those of other projects may be
 called the same: they never meet."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
 import msgspec
@@ -19,9 +19,8 @@ from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.sources import SourceSpec
 from tests.server.conftest import DomainUnderTest, Serving
 from tests.server.conversation import FAULT, do_jobs, job_flow
-from tests.server.people import PEOPLE, KnownPeople
+from tests.server.people import PEOPLE, As, KnownPeople
 
-As = Callable[[str], Client]
 ENGINE = Principal("yawl", frozenset({"engine"}))
 """Its project is the default one, where clerk is an author, and guest looks on; ann is an author in red."""
 SAID = "what the engine says"

@@ -3,14 +3,12 @@ case that a rule was made for."""
 
 import gzip
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from mendflow.client import Client
 from mendflow.core.model.errors import NotFound, RequestError
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity
@@ -21,23 +19,20 @@ from mendflow.core.model.repair_views import DecisionView, RuleSpec
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.formats.shipped import default_rules
+from mendflow.server.runner import HttpServer
 from mendflow.services.learning.proposal_store import ProposalStore
 from tests.server.conftest import DomainUnderTest, Serving
 from tests.server.conversation import do_jobs
-from tests.server.people import PEOPLE, KnownPeople
+from tests.server.people import As, KnownPeople
 from tests.services.recovery.kit import exlet
 
-As = Callable[[str], Client]
 ABORT = ExceptionType.ABORT
 REDS_OWN = "make-reds-secret"
 
 
 @pytest.fixture
-async def people(serving: Serving) -> AsyncIterator[As]:
-    served = await serving(KnownPeople())
-    async with AsyncExitStack() as stack:
-        clients = {name: await stack.enter_async_context(Client(served.url, token=name)) for name in PEOPLE}
-        yield clients.__getitem__
+async def served(serving: Serving) -> HttpServer:
+    return await serving(KnownPeople())
 
 
 async def failed(people: As, who: str, flow: str, command: str, message: str) -> DecisionView:

@@ -3,7 +3,6 @@ looks like the name of something else."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -21,10 +20,9 @@ from mendflow.core.model.secrets import SecretValue
 from mendflow.services.api.project_lookup import ProjectLookup
 from tests.server.conftest import DomainUnderTest, Serving
 from tests.server.conversation import job_flow, task_flow
-from tests.server.people import PEOPLE, KnownPeople
+from tests.server.people import PEOPLE, As, KnownPeople, clients_of
 
 PATIENCE_S = 200
-As = Callable[[str], Client]
 ENGINES = [
     Principal("yawl", frozenset({"engine"}), {"red": "viewer"}),
     Principal("other", frozenset({"engine"}), {"blue": "viewer"}),
@@ -37,10 +35,8 @@ FILE = LogicalFile(name="/x", sha256="a" * 64, bytes=3, replicas=(Replica(elemen
 @pytest.fixture
 async def people(serving: Serving) -> AsyncIterator[As]:
     served = await serving(KnownPeople([*PEOPLE.values(), *ENGINES]))
-    async with AsyncExitStack() as stack:
-        names = [*PEOPLE, *(each.name for each in ENGINES)]
-        clients = {name: await stack.enter_async_context(Client(served.url, token=name)) for name in names}
-        yield clients.__getitem__
+    async with clients_of([*PEOPLE, *(each.name for each in ENGINES)], served) as clients:
+        yield clients
 
 
 MAKES: dict[str, Callable[[Client, str], Awaitable[Any]]] = {

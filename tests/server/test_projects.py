@@ -2,8 +2,7 @@
 
 import asyncio
 import gzip
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable
 from pathlib import Path
 
 import pytest
@@ -27,22 +26,14 @@ from mendflow.services.api.project_lookup import ProjectLookup
 from mendflow.stores.contract import StoredDocument
 from tests.server.conftest import DomainUnderTest, Serving
 from tests.server.conversation import do_jobs, job_flow, task_flow
-from tests.server.people import PEOPLE, KnownPeople
+from tests.server.people import As, KnownPeople
 
 PATIENCE_S = 200
-As = Callable[[str], Client]
 
 
 @pytest.fixture
 async def served(serving: Serving) -> HttpServer:
     return await serving(KnownPeople())
-
-
-@pytest.fixture
-async def people(served: HttpServer) -> AsyncIterator[As]:
-    async with AsyncExitStack() as stack:
-        clients = {name: await stack.enter_async_context(Client(served.url, token=name)) for name in PEOPLE}
-        yield clients.__getitem__
 
 
 async def started(people: As, who: str = "ann", flow: Flow | None = None) -> str:

@@ -1,27 +1,21 @@
 """A name stays in its project when what it names is removed: cases, rules and statistics are found by it."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable
 
 import pytest
 
-from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Forbidden, NotFound
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.schedules import ScheduleSpec
+from mendflow.server.runner import HttpServer
 from tests.server.conftest import Serving
 from tests.server.conversation import job_flow, task_flow
-from tests.server.people import PEOPLE, KnownPeople
-
-As = Callable[[str], Client]
+from tests.server.people import As, KnownPeople
 
 
 @pytest.fixture
-async def people(serving: Serving) -> AsyncIterator[As]:
-    served = await serving(KnownPeople())
-    async with AsyncExitStack() as stack:
-        clients = {name: await stack.enter_async_context(Client(served.url, token=name)) for name in PEOPLE}
-        yield clients.__getitem__
+async def served(serving: Serving) -> HttpServer:
+    return await serving(KnownPeople())
 
 
 def nightly(flow: str, name: str = "nightly") -> ScheduleSpec:

@@ -1,12 +1,9 @@
 """A user task is ended by its role, wherever it waits: in the flow itself, or inside an item of it, at any depth."""
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack
 from typing import Final
 
 import pytest
 
-from mendflow.client import Client
 from mendflow.core.model.errors import Forbidden, NotFound
 from mendflow.core.model.flow import Activity, Call, Flow, ForEach, JobActivity, Parallel, PrimitiveStep, UserTask
 from mendflow.core.model.ids import FlowName
@@ -18,9 +15,7 @@ from mendflow.server.runner import HttpServer
 from tests.patience import until
 from tests.server.conftest import Serving
 from tests.server.conversation import do_jobs, job_flow
-from tests.server.people import PEOPLE, KnownPeople
-
-As = Callable[[str], Client]
+from tests.server.people import As, KnownPeople
 
 APPROVE: Final = UserTask(name="approve", role="reviewers", title="May it go out?")
 ENDING: Final = (Primitive.COMPLETE, Primitive.FAIL, Primitive.REMOVE, Primitive.RESTART, Primitive.RESUBMIT)
@@ -30,13 +25,6 @@ REFUSED: Final = "this user task is for the role 'reviewers'"
 @pytest.fixture
 async def served(serving: Serving) -> HttpServer:
     return await serving(KnownPeople())
-
-
-@pytest.fixture
-async def people(served: HttpServer) -> AsyncIterator[As]:
-    async with AsyncExitStack() as stack:
-        clients = {name: await stack.enter_async_context(Client(served.url, token=name)) for name in PEOPLE}
-        yield clients.__getitem__
 
 
 def exlet(*steps: Activity, name: str = "mended") -> Flow:
