@@ -1,7 +1,8 @@
 import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { ChangeEvent } from "@/api/feed";
-import { concerned, Invalidation, patchCases, readEnded } from "@/api/live";
+import { concerned, dropClosedAlerts, Invalidation, listsWith, patchCases, readEnded } from "@/api/live";
+import { alertsQuery, casesByIdQueries, laterRunQuery } from "@/api/queries";
 
 const failed: ChangeEvent = { serial: 7, at: 99, kind: "case", case: "a-1", item: null, state: "failed", message: "" };
 
@@ -17,6 +18,23 @@ it("patches cases that are shown, and leaves the others", () => {
 it("knows which queries a change concerns", () => {
   expect(concerned(failed)).toContainEqual(["case", "a-1"]);
   expect(concerned({ ...failed, kind: "user-task" })).toEqual(expect.arrayContaining([["worklist"], ["cases"]]));
+});
+
+it("reads for what happens elsewhere neither the later runs of a case nor lists without it", () => {
+  const client = new QueryClient();
+  for (const { queryKey } of casesByIdQueries(["a-1", "b-2"])) client.setQueryData(queryKey, []);
+  client.setQueryData(laterRunQuery("a-1").queryKey, null);
+  const reads = (event: ChangeEvent) => [...concerned(event), ...listsWith(client, [event])].flatMap((queryKey) => client.getQueryCache().findAll({ queryKey })).map((query) => query.queryKey[0]);
+  expect(reads({ ...failed, case: "night-survey-9" })).toEqual([]);
+  expect(reads({ ...failed, case: "b-2" })).toEqual(["cases-by-id"]);
+  expect(reads({ ...failed, case: "a-2" })).toEqual(["later-runs"]);
+});
+
+it("drops an alert that is over at once", () => {
+  const client = new QueryClient();
+  client.setQueryData(alertsQuery().queryKey, [{ id: "a" }, { id: "b" }] as never);
+  dropClosedAlerts(client, [{ ...failed, kind: "alert", state: "closed", message: "a" }]);
+  expect(client.getQueryData(alertsQuery().queryKey)).toEqual([{ id: "b" }]);
 });
 
 beforeEach(() => void vi.useFakeTimers());

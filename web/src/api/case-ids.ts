@@ -14,3 +14,9 @@ export function firstCaseOf(id: string): string {
 export function caseOfDecision(id: string): string {
   return id.split("/", 1)[0] ?? id;
 }
+
+/** The flow of the case that started everything, which ids begin with. */
+export function flowOfCase(id: string): string {
+  const [root = id] = id.split(/[./:]/, 1);
+  return root.slice(0, Math.max(0, root.lastIndexOf("-"))) || root;
+}

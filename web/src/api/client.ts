@@ -3,6 +3,7 @@ import createClient, { type Middleware } from "openapi-fetch";
 import type { components, paths } from "./schema";
 import { takePrefetched } from "./prefetched";
 import { ApiError, unreachable } from "./errors";
+import { noteUnheard } from "./unheard";
 
 export type Schemas = components["schemas"];
 
@@ -13,6 +14,9 @@ const ownRequest: Middleware = {
   onRequest({ request }) {
     for (const [name, value] of Object.entries(OWN_REQUEST)) request.headers.set(name, value);
     return request;
+  },
+  onResponse({ request, response }) {
+    noteUnheard(request.url, response.headers);
   },
 };
 
@@ -72,6 +76,7 @@ async function fetched(path: string, wish: RequestWish): Promise<Response> {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw unreachable(cause);
   }
+  noteUnheard(path, response.headers);
   if (!response.ok) throw ApiError.of(response.status, await bodyOf(response), response.headers);
   return response;
 }

@@ -2,8 +2,10 @@
  * once in a while for each kind, and only if a page shows it. */
 import { useEffect, useRef, useSyncExternalStore } from "react";
 import type { Query, QueryClient, QueryKey } from "@tanstack/react-query";
+import { flowOfCase } from "./case-ids";
 import type { Schemas } from "./client";
 import { feed, type ChangeEvent, type Changes, type FeedStatus } from "./feed";
+import { alertsQuery } from "./queries";
 
 type CaseView = Schemas["CaseView"];
 
@@ -17,7 +19,7 @@ export function concerned(event: ChangeEvent): QueryKey[] {
   switch (event.kind) {
     case "case":
       // What came of a repair is known when its case goes on to its end.
-      return [["case", event.case], ["cases"], ["overview"], ["jobs"], ["failures"], ["decisions"]];
+      return [["case", event.case], ["later-runs", flowOfCase(event.case)], ["cases"], ["overview"], ["jobs"], ["failures"], ["decisions"]];
     case "item":
       return [["case", event.case], ["overview"], ["jobs"]];
     case "user-task":
@@ -31,6 +33,13 @@ export function concerned(event: ChangeEvent): QueryKey[] {
     default:
       return [];
   }
+}
+
+/** The lists of cases by their ids that have one of these in it. */
+export function listsWith(client: QueryClient, events: readonly ChangeEvent[]): QueryKey[] {
+  const cases = new Set(events.map((event) => event.case).filter(Boolean));
+  const lists = client.getQueryCache().findAll({ queryKey: ["cases-by-id"] }).map((query) => query.queryKey);
+  return lists.filter((key) => (key[1] as readonly string[]).some((id) => cases.has(id)));
 }
 
 /** Reads again what a change concerns: at most once in PAUSE_MS, and the longer an answer took, the more seldom. So a page
@@ -112,7 +121,7 @@ export function dropClosedAlerts(client: QueryClient, events: ChangeEvent[]): vo
   const closed = new Set(events.filter((event) => event.kind === "alert" && event.state === "closed").map((event) => event.message));
   if (!closed.size) return;
   client.setQueryData<Schemas["OverviewView"]>(["overview"], (view) => view && { ...view, alerts: view.alerts.filter((alert) => !closed.has(alert.id)) });
-  client.setQueryData<Schemas["AlertView"][]>(["alerts", { every: false }], (alerts) => alerts?.filter((alert) => !closed.has(alert.id)));
+  client.setQueryData<Schemas["AlertView"][]>(alertsQuery().queryKey, (alerts) => alerts?.filter((alert) => !closed.has(alert.id)));
 }
 
 /** The case itself, why it stands so, and its graph. */
@@ -133,7 +142,7 @@ export function startLive(client: QueryClient): void {
     dropClosedAlerts(client, events);
     readEnded(client, events);
     const keys = new Map<string, QueryKey>();
-    for (const event of events) for (const key of concerned(event)) keys.set(JSON.stringify(key), key);
+    for (const key of [...events.flatMap(concerned), ...listsWith(client, events)]) keys.set(JSON.stringify(key), key);
     invalidation.add([...keys.values()]);
   });
   feed.watchStatus(() => {

@@ -1,6 +1,7 @@
 /** What several pages read, by the same keys, so that it is read once and patched in one place. Pages put their own
  * queries into their own folder; the first word of the key says what the event feed invalidates (see live.ts). */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
+import { flowOfCase } from "./case-ids";
 import { api, ask, askPage, requestJson, type Schemas } from "./client";
 
 export type CaseView = Schemas["CaseView"];
@@ -39,7 +40,7 @@ export function casesQuery(wish: CasesWish) {
 /** The case that stands in the place of a case, or `null`. */
 export function laterRunQuery(id: string) {
   return queryOptions({
-    queryKey: ["cases", "later-run", id],
+    queryKey: ["later-runs", flowOfCase(id), id],
     queryFn: ({ signal }) => laterRun(id, (of) => ask(api.GET("/api/v1/cases", { params: { query: { where: `stands_for in [${of.map(quoted).join(", ")}]`, order: "-started", limit: 20 } }, signal }))),
   });
 }
@@ -69,7 +70,7 @@ export function casesByIdQueries(ids: readonly string[]) {
   const parts = Array.from({ length: Math.ceil(ids.length / CASES_AT_ONCE) }, (_, at) => ids.slice(at * CASES_AT_ONCE, (at + 1) * CASES_AT_ONCE));
   return parts.map((part) =>
     queryOptions({
-      queryKey: ["cases", "by-id", part],
+      queryKey: ["cases-by-id", part],
       queryFn: ({ signal }) => ask(api.GET("/api/v1/cases", { params: { query: { where: `id in [${part.map(quoted).join(", ")}]`, limit: part.length } }, signal })),
     }),
   );

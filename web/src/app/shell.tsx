@@ -3,6 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
 import { meQuery } from "@/api/session";
+import { useUnheard } from "@/api/unheard";
 import { Icon } from "@/components/icon";
 import { Loading } from "@/components/states-of-page";
 import { Toasts } from "@/components/toasts";
@@ -54,11 +55,22 @@ export function Shell() {
         ))}
       </nav>
       <main id="content" className="content" tabIndex={-1}>
+        <Unheard />
         {shown ? <Outlet /> : <PageComing />}
       </main>
       <Toasts />
       <KeysDialog open={listed} onClose={() => setListed(false)} />
     </div>
+  );
+}
+
+function Unheard() {
+  const servers = useUnheard();
+  if (!servers) return null;
+  return (
+    <p className="notice" role="status">
+      {servers.includes(",") ? `The servers ${servers} have` : `The server ${servers} has`} not answered: what runs there may be missing here.
+    </p>
   );
 }
 

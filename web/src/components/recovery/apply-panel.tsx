@@ -14,24 +14,26 @@ import { applyQuery, applyRules, conclusionQuery, countsOfApply, groupDecisionsQ
 
 interface ApplyProps {
   view: FailureView;
-  /** The rule that was just saved is only on trial. */
-  onTrial?: boolean;
+  /** The rule that was just saved. */
+  saved?: { rules: string; version: number; inForce: boolean };
 }
 
 const FLOWS_ASKED = 4;
 
 /** Whether a rule that is in force takes this cause up, by a sample of each flow: undefined to somebody who may not ask,
- * "asking" as long as it is not known. */
-function useRuleHolds(samples: readonly DecisionView[]): boolean | "asking" | undefined {
+ * "asking" as long as it is not known. What is known holds while it is asked again, so that no button goes from under a hand;
+ * only what was known before a rule was saved does not. */
+function useRuleHolds(samples: readonly DecisionView[], saved: ApplyProps["saved"]): boolean | "asking" | undefined {
   const mayEvaluate = useMay("evaluate_rules");
   const asked = [...new Map(samples.map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
   const sets = useQueries({ queries: asked.map((each) => ({ ...ruleSetQuery(each.flow), enabled: mayEvaluate })) });
+  const isOld = sets.some((set, at) => asked[at]?.flow === saved?.rules && (set.data?.version ?? 0) < (saved?.version ?? 0));
   const said = useQueries({
-    // Another sample, or other rules: what was known holds until the answer comes, so that no button changes under a hand.
     queries: asked.map((each, at) => ({ ...conclusionQuery(each.flow, each.id, sets[at]?.data?.version ?? 0), enabled: mayEvaluate && sets[at]?.isSuccess === true, placeholderData: keepPreviousData })),
   });
+  if (!mayEvaluate) return undefined;
   if (said.some((each) => each.data?.conclusion?.exlet)) return true;
-  if ([...sets, ...said].some((each) => each.isFetching)) return "asking";
+  if (isOld || sets.some((each) => each.isPending) || said.some((each, at) => each.isPlaceholderData || (each.isPending && !sets[at]?.isError))) return "asking";
   return said.length > 0 && said.every((each) => each.isSuccess) ? false : undefined;
 }
 
@@ -44,7 +46,8 @@ function waitingWords(waiting: number): string {
   return waiting ? `${plural(waiting, "failure")} ${waiting === 1 ? "waits" : "wait"} for a person.` : "";
 }
 
-export function ApplyPanel({ view, onTrial = false }: ApplyProps) {
+export function ApplyPanel({ view, saved }: ApplyProps) {
+  const onTrial = saved !== undefined && !saved.inForce;
   const { group: info, samples, open_waiting: waiting, open_failed: failed } = view;
   const group = info.id;
   const client = useQueryClient();
@@ -56,7 +59,7 @@ export function ApplyPanel({ view, onTrial = false }: ApplyProps) {
   const [asked, setAsked] = useState(false);
   const progress = useQuery(applyQuery(group, asked));
   const open = waiting + failed;
-  const answer = useRuleHolds(samples);
+  const answer = useRuleHolds(samples, saved);
   const holds = answer === "asking" ? undefined : answer;
   // As long as it is not known whether a rule holds, nothing is offered that the answer would take away again.
   const looking = answer === "asking" && !onTrial;

@@ -1,5 +1,5 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useId, useMemo, useState } from "react";
+import { useEffect, useId, useMemo, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { ApiError, asSentence } from "@/api/errors";
 import type { CaseView } from "@/api/queries";
@@ -71,7 +71,12 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
   const sizes = useMemo(() => sizeInputs(flow), [flow]);
   const waits = useId();
   const act = rerunOf ? "Run again" : "Start";
-  const [tried, setTried] = useState(false);
+  const [tries, setTries] = useState(0);
+  const tried = tries > 0;
+  // After it is drawn which fields have a mistake.
+  useEffect(() => {
+    if (tries) document.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
+  }, [tries]);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>(null);
   const [cache, setCache] = useState<NonNullable<StartBody["cache"]>>("");
@@ -83,13 +88,9 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
     setRefused(null);
   };
   const start = async () => {
-    setTried(true);
+    setTries(tries + 1);
     setRefused(null);
-    const wrong = Object.keys(problems)[0];
-    if (wrong !== undefined) {
-      document.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
-      return;
-    }
+    if (Object.keys(problems).length) return;
     setBusy(true);
     try {
       const body: StartBody = { flow: flow.name, inputs: values, cache, on_unhandled: unhandled, ...(key ? { key } : {}) };

@@ -43,7 +43,7 @@ export function Preview(props: PreviewProps) {
       </Panel>}
       {draft.saved ? <SavedPlace saved={draft.saved} /> : trial && <PlacePanel trial={trial} condition={spec.condition} exlet={spec.exlet} />}
       {draft.saved ? <SavedPanel {...props} /> : <SavePanel {...props} />}
-      {draft.saved && <ApplyPanel view={props.view} onTrial={!draft.saved.inForce} />}
+      {draft.saved && <ApplyPanel view={props.view} saved={draft.saved} />}
     </div>
   );
 }

@@ -1,5 +1,5 @@
 /** The form of a task: a field for each output that it asks for, and how it ends. */
-import { useState } from "react";
+import { useId, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { useMay } from "@/api/session";
 import { useRefresh } from "@/components/acts";
@@ -17,8 +17,9 @@ import { apiPlace } from "../worklist/queries";
 type Task = Schemas["UserTaskView"];
 
 function YesOrNo(props: { name: string; question: string; value: string; onChange: (value: string) => void; problem: string | null }) {
+  const id = useId();
   return (
-    <fieldset className="yes-no">
+    <fieldset className="yes-no" aria-describedby={props.problem ? id : undefined}>
       <legend>{props.name}</legend>
       {props.question && <p className="field-hint">{props.question}</p>}
       <div className="row">
@@ -29,7 +30,7 @@ function YesOrNo(props: { name: string; question: string; value: string; onChang
           </label>
         ))}
       </div>
-      {props.problem && <p className="field-problem">{props.problem}</p>}
+      {props.problem && <p className="field-problem" id={id}>{props.problem}</p>}
     </fieldset>
   );
 }
