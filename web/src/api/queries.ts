@@ -117,11 +117,13 @@ export function whyQuery(subject: string) {
   });
 }
 
+export const DECISIONS_READ = 100;
+
 /** The decisions about failures of one case, newest first. */
 export function caseDecisionsQuery(id: string) {
   return queryOptions({
     queryKey: ["decisions", "case", id],
-    queryFn: ({ signal }) => requestJson<Schemas["DecisionView"][]>("/api/v1/decisions", { query: { case: id, limit: 100 }, signal }),
+    queryFn: ({ signal }) => requestJson<Schemas["DecisionView"][]>("/api/v1/decisions", { query: { case: id, limit: DECISIONS_READ }, signal }),
   });
 }
 

@@ -152,7 +152,17 @@ function QuantityInput({ ids, of, value, onChange }: { ids: Ids; of: "size" | "t
     setTyped({ text: next, value: known });
     onChange(known);
   };
-  return <input {...ids} value={text} placeholder={of === "size" ? "such as 4 GB, or ${{ … }}" : "such as 10 min, or ${{ … }}"} onChange={(event) => type(event.target.value)} />;
+  const bare = /^\s*[1-9]\d*\s*$/.test(text) ? text.trim() : "";
+  return (
+    <>
+      <input {...ids} value={text} placeholder={of === "size" ? "such as 4 GB, or ${{ … }}" : "such as 10 min, or ${{ … }}"} onChange={(event) => type(event.target.value)} />
+      {bare && (
+        <span className="field-problem" role="status">
+          Without a unit these are {bare} {of === "size" ? "bytes" : "ms"}: write {bare} {of === "size" ? "GB" : "min"}, say.
+        </span>
+      )}
+    </>
+  );
 }
 
 /** Bytes or milliseconds; a text that is neither stays as it is, for the check of the exlet to say so. */

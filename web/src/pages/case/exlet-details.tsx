@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { caseDecisionsQuery } from "@/api/queries";
+import { caseDecisionsQuery, DECISIONS_READ } from "@/api/queries";
 import { DetailsPane } from "@/components/drawer";
 import { Panel } from "@/components/page";
 import { ExletSteps } from "@/components/recovery/exlet-steps";
@@ -20,7 +20,7 @@ export default function ExletDetails({ caseId, task, exlet, onClose }: { caseId:
       <Loaded query={query}>
         {(all) => {
           const found = repairsOf(all).filter((each) => each.exlet === exlet && each.task === task);
-          return found[0] ? <ExletParts found={found} /> : <EmptyState title="Nothing is known of it here" />;
+          return found[0] ? <ExletParts found={found} /> : <EmptyState title="Nothing is known of it here">{all.length >= DECISIONS_READ && `It is older than the newest ${DECISIONS_READ} decisions of this case, which are read here.`}</EmptyState>;
         }}
       </Loaded>
     </DetailsPane>
