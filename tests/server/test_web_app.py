@@ -12,7 +12,7 @@ import pytest
 from mendflow.server import web_app
 from mendflow.server.access import AccessControl, single_token
 from mendflow.server.runner import HttpServer
-from mendflow.server.web_app import WebApp
+from mendflow.server.web_app import INDEX, WebApp, what_is_missing
 from tests.server.browser import Browser
 from tests.server.conftest import Serving
 
@@ -192,10 +192,24 @@ async def test_an_answer_of_the_api_can_do_nothing_in_a_browser(site: Browser) -
     assert docs.startswith("default-src 'none'; style-src 'unsafe-inline'")
 
 
-async def test_without_a_build_a_page_says_the_one_command(serving: Serving, tmp_path: Path) -> None:
-    served = with_files(await serving(), tmp_path / "nothing")
+@pytest.mark.parametrize(
+    ("of_checkout", "command"),
+    [(True, "python tools/build_web.py"), (False, "pip install --force-reinstall --no-deps .")],
+)
+async def test_without_a_build_a_page_says_the_one_command(
+    serving: Serving, tmp_path: Path, of_checkout: bool, command: str
+) -> None:
+    web_files = tmp_path / "src" / "mendflow" / "server" / "web_files"
+    if of_checkout:
+        (tmp_path / "tools").mkdir()
+        (tmp_path / "tools" / "build_web.py").touch()
+    served = with_files(await serving(), web_files)
     async with Browser(served.url) as browser:
         answer = await browser.ask("GET", "/cases", Accept=HTML)
         assert answer.status == 503
-        assert "<pre>python tools/build_web.py</pre>" in answer.text
+        assert f"<pre>{command}</pre>" in answer.text
         assert (await browser.api("GET", "/health")).status == 200
+    assert what_is_missing(web_files).startswith("the web app is not built")
+    web_files.mkdir(parents=True)
+    (web_files / INDEX).touch()
+    assert what_is_missing(web_files) == ""

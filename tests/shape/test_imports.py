@@ -93,6 +93,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.server.access",
             "mendflow.server.log_output",
             "mendflow.server.oidc",
+            "mendflow.server.web_app",
             "mendflow.services.api.domain",
             "mendflow.sim",
             "mendflow.version",

@@ -46,6 +46,7 @@ from mendflow.server.access import (
 )
 from mendflow.server.log_output import LogOptions, LogOutput
 from mendflow.server.oidc import OidcOptions
+from mendflow.server.web_app import WEB_FILES, what_is_missing
 from mendflow.wiring import RunningServer, ServerOptions, allowed_address, run
 
 NO_TOKENS_FOR_JOBS = (
@@ -386,7 +387,7 @@ async def _serve(
                 ending = asyncio.create_task(end_slots_for_several(server, supervisor, keeping, NOT_FOR_SEVERAL))
                 stack.callback(ending.cancel)
         say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
-        say(f"the web app is at {server.url}; mendflow ui opens it, signed in", err=True)
+        say(what_is_missing(WEB_FILES) or f"the web app is at {server.url}; mendflow ui opens it, signed in", err=True)
         if not slots:
             pilot = f"mendflow pilot --server {server.url}"
             say(f"it runs no jobs itself: start it with --jobs N, or start pilots: {pilot}", err=True)

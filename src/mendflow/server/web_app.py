@@ -95,19 +95,46 @@ SUBMITTED_CSP: Final = STYLED_CSP.replace(
 )
 """For a page whose form is sent by itself: it has this one script in it, and no other."""
 
-NOT_BUILT: Final = """<!doctype html>
+_NOT_THERE: Final = """<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <title>mendflow: the web app is not built</title>
 <style></style>
 <h1>The web app is not built</h1>
-<p>This server runs from a checkout, where the files of the web app have to be built once. With Node.js 20 or later:</p>
-<pre>python tools/build_web.py</pre>
-<p>Then reload this page; the server need not be restarted. Packages of mendflow have the files in them.</p>
+{what_to_do}
+<p>Then reload this page; the server need not be restarted.</p>
 <p>The <a href="/api/v1/docs">API</a> and all commands work without it.</p>
 </html>
 """
+BUILD_COMMAND: Final = "python tools/build_web.py"
+
+
+def is_checkout(web_files: Path) -> bool:
+    """Whether these files are built beside their sources, and not put there by an installation."""
+    return (web_files.parents[3] / "tools" / "build_web.py").exists()
+
+
+def not_there(web_files: Path) -> str:
+    """The page in place of an app that nobody has built."""
+    if is_checkout(web_files):
+        return _NOT_THERE.format(
+            what_to_do="<p>This server runs from a checkout, where the files of the web app have to be built once."
+            f" With Node.js 20 or later:</p>\n<pre>{BUILD_COMMAND}</pre>"
+        )
+    return _NOT_THERE.format(
+        what_to_do="<p>This installation was made of a checkout in which the web app could not be built. Install"
+        " Node.js 20 or later, and then mendflow anew, in the checkout:</p>\n"
+        "<pre>pip install --force-reinstall --no-deps .</pre>"
+    )
+
+
+def what_is_missing(web_files: Path) -> str:
+    """The same for a terminal; empty if the app is there."""
+    if (web_files / INDEX).exists():
+        return ""
+    how = f"{BUILD_COMMAND} builds it" if is_checkout(web_files) else "its address says how to get it"
+    return f"the web app is not built: {how}"
 
 
 class AppFile:
@@ -162,7 +189,7 @@ class WebApp:
         elif INDEX in files:
             await _send_file(scope, send, _page(files, words))
         else:
-            await send_page(scope, send, 503, NOT_BUILT)
+            await send_page(scope, send, 503, not_there(self._folder))
         return True
 
     async def _files(self) -> dict[str, AppFile]:
