@@ -41,9 +41,11 @@ def test_a_token_is_made_shown_once_and_revoked(page: Page, server: WebServer) -
     page.get_by_role("button", name="Make a token").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("Name").fill("wanda")
-    expect(dialog.get_by_label("reader: only looks")).to_be_checked()
+    expect(dialog.get_by_role("checkbox", checked=True)).to_have_count(0)  # nobody may anything by default
+    expect(dialog.get_by_role("button", name="Make it")).to_be_disabled()
     dialog.get_by_label("Project", exact=True).fill("survey")
     dialog.get_by_label("Role there").select_option("viewer")
+    expect(dialog.get_by_role("status")).to_have_text("wanda is viewer of the project survey.")
     dialog.get_by_role("button", name="Make it").click()
     token = dialog.get_by_test_id("token").inner_text()
     assert len(token) > 20

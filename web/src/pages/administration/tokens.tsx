@@ -12,6 +12,7 @@ import { Facts, Panel } from "@/components/page";
 import { readTime } from "@/components/quantities";
 import { EmptyState, ErrorState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
+import { mayWords } from "./token-words";
 
 type Token = Schemas["TokenView"];
 type ProjectRole = "admin" | "author" | "operator" | "viewer";
@@ -47,19 +48,21 @@ function NewToken({ onClose }: { onClose: () => void }) {
   const refresh = useRefresh();
   const noJobs = useMe()?.no_jobs_by_tokens ?? "";
   const [name, setName] = useState("");
-  const [roles, setRoles] = useState<string[]>([noJobs ? "reader" : "user"]);
+  const [roles, setRoles] = useState<string[]>([]);
   const [more, setMore] = useState("");
   const [project, setProject] = useState("");
   const [projectRole, setProjectRole] = useState<ProjectRole>(noJobs ? "viewer" : "operator");
   const [expires, setExpires] = useState("90 d");
   const [made, setMade] = useState<Schemas["CreatedToken"] | null>(null);
   const [refused, setRefused] = useState<unknown>(null);
+  const taskRoles = more.split(/[\s,]+/).filter(Boolean);
+  const may = mayWords(roles, taskRoles, project.trim() && `${projectRole} of the project ${project.trim()}`);
   const make = async () => {
     setRefused(null);
     try {
       const body = {
         name: name.trim(),
-        roles: [...roles, ...more.split(/[\s,]+/).filter(Boolean)],
+        roles: [...roles, ...taskRoles],
         projects: project.trim() ? { [project.trim()]: projectRole } : {},
         ...(expires.trim() ? { expires_ms: readTime(expires) ?? 0 } : {}),
       };
@@ -69,7 +72,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
       setRefused(error);
     }
   };
-  const wrong = !name.trim() || (expires.trim() !== "" && readTime(expires) === null);
+  const wrong = !name.trim() || !may || (expires.trim() !== "" && readTime(expires) === null);
   return (
     <Dialog
       title={made ? `The token of ${made.view.name}` : "Make a token"}
@@ -111,6 +114,7 @@ function NewToken({ onClose }: { onClose: () => void }) {
             <SelectField label="Role there" value={projectRole} onChange={setProjectRole} choices={noJobs ? PROJECT_ROLES.slice(0, 1) : PROJECT_ROLES} />
           </div>
           <TimeField label="Holds for" value={expires} onChange={setExpires} hint="Empty: until it is revoked." />
+          <p className="notice" role="status">{may ? `${name.trim() || "Who has it"} ${may}.` : "Choose what the token is for: a role, a role of user tasks, or a project."}</p>
           {refused !== null && <ErrorState error={refused} compact />}
         </>
       )}
