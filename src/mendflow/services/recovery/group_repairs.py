@@ -25,7 +25,6 @@ from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere,
 from mendflow.services.recovery.settled_cases import failed_cases, settled_cases
 from mendflow.stores.contract import Store
 
-
 class GroupRepairs:
     def __init__(
         self,
@@ -69,6 +68,7 @@ class GroupRepairs:
         self._runs.begin(run)
         try:
             await self._administration.read_newest_rules({each.flow for each in members})
+            await self._store.refresh()  # a case that was run again a moment ago is not to go on beside its later run
             failed = await self._failed_cases(members)
             waiting = self._waiting(members, failed)
             for each in (*waiting, *(one for found in failed.values() for one in found)):
@@ -136,6 +136,10 @@ class GroupRepairs:
         server has just made its own is left to that: whoever applies rules asks all servers, and each begins with what
         nobody has."""
         failures, project = [each.id for each in failed], failed[0].project
+        await self._store.refresh()
+        if not await self._failed_cases(failed):
+            run.add_left(failures, project)  # it was run again since the application began
+            return
         try:
             reopened = await self._reopener.reopen(case, who=who, about=about)
         except StoreUnavailable:
