@@ -7,6 +7,9 @@ not want it to fail at once by what is beside the point. A failed case that was 
 case stands in its place."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
@@ -24,6 +27,9 @@ from mendflow.services.recovery.failures import DecisionSummary, is_rejection, m
 from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere, NothingTakenUp
 from mendflow.services.recovery.settled_cases import failed_cases, settled_cases
 from mendflow.stores.contract import Store
+
+EARLIER_TOLD: Final = 10
+
 
 class GroupRepairs:
     def __init__(
@@ -172,7 +178,8 @@ class GroupRepairs:
         runs = self._runs.of(group, sight)
         if not runs:
             return ApplyProgress(group=group, by="", started_at=0, running=False, total=0, done=0)
-        return runs[-1].progress_in(sight)
+        earlier = [each.application for each in runs[:-1] if each.application]
+        return replace(runs[-1].progress_in(sight), earlier=earlier[-EARLIER_TOLD:])
 
     def stop(self, group: str, sight: Sight) -> ApplyProgress:
         """What comes next is left as it is, of what is in sight."""
