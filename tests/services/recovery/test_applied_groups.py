@@ -11,13 +11,13 @@ import pytest
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.repair import Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.runtime.server import ServerSettings
 from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.memory import MemoryStore
-from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A = JobActivity(name="a", command="true")
 CODE = "fault.exit_code == 3"
@@ -115,6 +115,17 @@ async def test_du_7_a_failed_case_that_was_run_again_stays_as_it_is(world: World
     cancelled = (await world.domain.rerun(other, who="me")).id
     await world.domain.cancel(cancelled, who="me")
     assert sorted(await applied(world)) == sorted([again, other]), "what was cancelled stands for nothing"
+    assert await world.status(first) == "failed"
+
+
+async def test_du_7_a_case_that_was_run_again_stays_as_it_is_where_a_rule_had_tried_in_vain(world: World) -> None:
+    in_vain = exlet("in-vain", mend(Primitive.RETRY_LATER, level=9))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "in-vain"), exlets=[in_vain]))
+    first, other = await failed_case(world), await failed_case(world)
+    await world.domain.rerun(first, who="bob")
+    [group] = await world.domain.failures()
+    assert (await world.domain.failure(group.id)).open_failed == 1
+    assert (await world.domain.apply_rules(group.id, who="ann", retry=True)).cases == [other]
     assert await world.status(first) == "failed"
 
 

@@ -23,7 +23,13 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.apply_runs import ApplyRun, ApplyRuns
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.failures import DecisionSummary, is_rejection, may_be_asked_about, started_case
+from mendflow.services.recovery.failures import (
+    DecisionSummary,
+    is_rejection,
+    may_be_asked_about,
+    started_case,
+    was_run_again,
+)
 from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere, NothingTakenUp
 from mendflow.services.recovery.settled_cases import failed_cases, settled_cases
 from mendflow.stores.contract import Store
@@ -143,8 +149,9 @@ class GroupRepairs:
         nobody has."""
         failures, project = [each.id for each in failed], failed[0].project
         await self._store.refresh()
-        if not await self._failed_cases(failed):
-            run.add_left(failures, project)  # it was run again since the application began
+        settled = await settled_cases(self._store, [case])
+        if all(was_run_again(each, settled) for each in failed):  # since the application began
+            run.add_left(failures, project)
             return
         try:
             reopened = await self._reopener.reopen(case, who=who, about=about)
