@@ -4,8 +4,9 @@ from typing import Any
 
 import msgspec
 
+from mendflow.core.model.repair_views import ApplyResult
 from mendflow.core.model.rule_views import ApplyProgress
-from mendflow.server.fan_out import merge_apply_progress
+from mendflow.server.fan_out import merge_applied, merge_apply_progress
 
 
 def progress(application: str, started_at: int, **more: Any) -> bytes:
@@ -33,7 +34,7 @@ def test_ex_7_parts_of_one_application_are_told_as_one() -> None:
 
 
 def test_ex_7_what_a_server_that_was_not_reached_still_tells_of_another_time_is_left_out() -> None:
-    new = progress("new", 90_000, cases=["f-2"], ended_at=90_005)
+    new = progress("new", 90_000, cases=["f-2"], ended_at=90_005, earlier=["old"])
     for told in (merged(OLD, new), merged(new, OLD), merged(NEVER, OLD, new)):
         assert (told.application, told.started_at, told.cases) == ("new", 90_000, ["f-2"])
         assert (told.total, told.done, told.left, told.refused, told.stopped) == (2, 2, [], {}, False)
@@ -46,9 +47,33 @@ def test_ex_7_it_runs_as_long_as_one_of_them_does_whatever_ran_before() -> None:
     assert (told.running, told.total, told.done, told.ended_at, told.cases) == (True, 2, 1, 0, ["f-2"])
 
 
+def test_ex_7_whose_clock_is_ahead_tells_no_earlier_application_as_the_last() -> None:
+    ahead = progress("old", 92_000, cases=["f-1"], total=9, done=9, by="bob", ended_at=92_005)
+    over = progress("new", 90_000, cases=["f-2"], ended_at=90_005)
+    running = progress("new", 90_000, running=True, done=1, cases=["f-2"], earlier=["old"])
+    for told in (merged(over, ahead), merged(running, ahead), merged(ahead, running), merged(NEVER, ahead, running)):
+        assert (told.application, told.by, told.cases, told.earlier) == ("new", "ann", ["f-2"], [])
+    elsewhere = progress("new", 90_000, cases=["f-2"], earlier=["old"])
+    assert merged(ahead, elsewhere).application == "new", "a server that took part in both knows which was the last"
+
+
 def test_ex_7_what_a_server_did_alone_is_told_alone() -> None:
     told = merged(progress("", 1_000, cases=["f-1"]), progress("", 90_000, cases=["f-2"]))
-    assert (told.started_at, told.cases) == (90_000, ["f-2"])
+    assert (told.started_at, told.cases) == (1_000, ["f-1"]), "by the server that is asked"
+    told = merged(NEVER, progress("", 1_000, cases=["f-1"]))
+    assert (told.started_at, told.cases) == (1_000, ["f-1"]), "or by the one that knows"
+
+
+def test_ex_7_what_a_server_has_left_of_a_case_that_it_let_go_on_is_told() -> None:
+    here = ApplyResult(group="g", taken_up=["c/2/abort"], left=["c/3/abort"], cases=["c"])
+    there = ApplyResult(group="g", taken_up=[], left=["c/2/abort", "c/3/abort", "d/1/abort"])
+    for answers in ((here, there), (there, here)):
+        by_server = {f"s{number}": msgspec.json.encode(answer) for number, answer in enumerate(answers)}
+        told = msgspec.json.decode(merge_applied(by_server), type=ApplyResult)
+        assert (told.taken_up, sorted(told.left), told.cases) == (["c/2/abort"], ["c/3/abort", "d/1/abort"], ["c"])
+    gone_on = ApplyResult(group="g", taken_up=["c/2/abort", "c/3/abort"], left=[], cases=["c"])
+    by_server = {"a": msgspec.json.encode(gone_on), "b": msgspec.json.encode(there)}
+    assert msgspec.json.decode(merge_applied(by_server), type=ApplyResult).left == ["d/1/abort"]
 
 
 def test_ex_7_where_none_was_applied_nothing_is_told() -> None:

@@ -5,7 +5,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import pytest
 from litestar.types import Receive, Send
 
 from mendflow.client import Client
+from mendflow.client.transport import Transport
 from mendflow.core.model.errors import TooManyRequests
 from mendflow.core.model.principals import ADMIN, PILOT, USER, Principal
 from mendflow.server import request_quotas
@@ -184,10 +185,25 @@ def test_whoever_asks_from_ever_more_addresses_gives_nobody_a_full_bucket_who_ke
     assert len(quotas._requests) == len(quotas._of_addresses) == KEYS_MAX
 
 
-async def test_the_client_waits_as_it_is_told_to(bounded: HttpServer) -> None:  # SE-3
+async def test_the_client_waits_as_it_is_told_to(bounded: HttpServer, monkeypatch: pytest.MonkeyPatch) -> None:  # SE-3
+    told, ask = list[Any](), Transport.open
+
+    @asynccontextmanager
+    async def noting(transport: Transport, *what: Any, **more: Any) -> AsyncIterator[aiohttp.ClientResponse]:
+        try:
+            async with ask(transport, *what, **more) as response:
+                yield response
+        except TooManyRequests as refused:
+            told.append(refused.fields["retry_after_s"])
+            raise
+
+    monkeypatch.setattr(Transport, "open", noting)
+    began = time.monotonic()
     async with Client(bounded.url, token="eve") as client:
-        for _ in range(3):
-            await client.cases()
+        for _ in range(20):
+            if not told:
+                assert await client.cases() == []
+    assert 1 <= len(told) <= 2 and time.monotonic() - began >= told[0], "it came again when it was told to, and got it"
 
 
 def test_a_bucket_fills_up_and_holds_no_more_than_it_may() -> None:  # SE-3

@@ -130,11 +130,9 @@ def merge_applied(by_server: PeerAnswers) -> bytes:
 
 def merge_apply_progress(by_server: PeerAnswers) -> bytes:
     """Each server goes through all failures of the group, and takes up its own: the slowest says how far all are. Only
-    of the newest application: a server that was not reached for it still tells of the one before."""
+    of the last application: a server that was not reached for it still tells of the one before."""
     told = list(_read(by_server, ApplyProgress).values())
-    newest = max(told, key=lambda each: each.started_at)
-    if not newest.started_at:
-        return _encode(told[0])
+    newest = _last_applied(told)
     begun = [each for each in told if each is newest or (newest.application and each.application == newest.application)]
     running = any(each.running for each in begun)
     progress = msgspec.structs.replace(
@@ -145,26 +143,37 @@ def merge_apply_progress(by_server: PeerAnswers) -> bytes:
         done=min(each.done for each in begun) if running else max(each.done for each in begun),
         stopped=any(each.stopped for each in begun),
         ended_at=0 if running else max(each.ended_at for each in begun),
+        earlier=[],
         **_applied(begun),
     )
     return _encode(progress)
+
+
+def _last_applied(told: Sequence[ApplyProgress]) -> ApplyProgress:
+    """One that no server has taken part in before another; of several one that runs, or of the server that was asked.
+    When they began is compared last: servers have clocks of their own."""
+    replaced = {name for each in told for name in each.earlier}
+    last = [each for each in told if each.started_at and each.application not in replaced]
+    return max(last or told, key=lambda each: (each.running, each is told[0], each.started_at))
 
 
 def _applied(answers: Sequence[ApplyResult] | Sequence[ApplyProgress]) -> dict[str, Any]:
     taken_up = list(dict.fromkeys(id for each in answers for id in each.taken_up))
     cases = list(dict.fromkeys(case for each in answers for case in each.cases))
     refused = {id: reason for each in answers for id, reason in _own_refusals(each, cases).items()}
-    done = {*taken_up, *cases, *refused}
-    left = [
-        id
-        for id in dict.fromkeys(id for each in answers for id in each.left)
-        if done.isdisjoint((id, first_case_of(id)))
-    ]
+    done = {*taken_up, *refused}
+    left = [id for id in dict.fromkeys(id for each in answers for id in _own_left(each, cases)) if id not in done]
     return {"taken_up": taken_up, "left": left, "cases": cases, "refused": refused}
 
 
+def _own_left(answer: ApplyResult | ApplyProgress, cases: Sequence[str]) -> list[str]:
+    """Those that it is for this server to leave: of a case that goes on, only the server that let it do so knows."""
+    elsewhere = {*cases}.difference(answer.cases)
+    return [id for id in answer.left if first_case_of(id) not in elsewhere]
+
+
 def _own_refusals(answer: ApplyResult | ApplyProgress, cases: Sequence[str]) -> dict[str, str]:
-    """Those that no other server has made void: of a case that goes on, only the server that let it do so knows."""
+    """The same of what was refused."""
     elsewhere = {*cases}.difference(answer.cases)
     return {id: reason for id, reason in answer.refused.items() if first_case_of(id) not in elsewhere}
 
@@ -261,7 +270,8 @@ class MergedEventStream:
         self._send = send
         self._has_begun = asyncio.Event()
         self._streams: dict[str, asyncio.Task[None]] = {}
-        self._last_ids: dict[str, bytes] = {}  # of each server that was followed
+        self._last_ids: dict[str, bytes] = {}  # of each server that has told anything
+        self._followed_first: set[str] = set()  # from the place of whoever reads
 
     async def listen(self, receive: Receive, inner: Inner) -> None:
         others = asyncio.create_task(self._follow_peers())
@@ -285,14 +295,19 @@ class MergedEventStream:
             for server in self._homes.live_servers():
                 task = self._streams.get(server.id)
                 if task is None or task.done():
-                    scope = self._scope if is_first else self._scope_after(server.id)
-                    self._streams[server.id] = asyncio.create_task(self._relay_events(server, scope))
+                    if is_first:
+                        self._followed_first.add(server.id)
+                    relay = self._relay_events(server, self._scope_after(server.id))
+                    self._streams[server.id] = asyncio.create_task(relay)
             is_first = False
             await asyncio.sleep(LOOK_EVERY_S)
 
     def _scope_after(self, server: str) -> HTTPScope:
-        """The request, for what that server has told since; all from now on if it was not followed before."""
+        """The request, for what that server has told since, or since the reader's place if it has told nothing yet; all
+        from now on if it was not there when the reader came."""
         last = self._last_ids.get(server)
+        if last is None and server in self._followed_first:
+            return self._scope
         headers = [each for each in self._scope["headers"] if each[0] != LAST_ID_HEADER]
         headers += [(LAST_ID_HEADER, last)] if last is not None else []
         query = b"&".join(part for part in self._scope["query_string"].split(b"&") if not part.startswith(b"after="))

@@ -52,6 +52,16 @@ async def test_ex_7_of_an_application_one_sees_what_is_of_ones_projects(world: W
     assert {root_of(id) for id in (*seen.taken_up, *seen.left)} == {red}
 
 
+async def test_ex_7_a_server_tells_the_others_which_applications_came_before(world: World) -> None:
+    case = await failed_case(world, "red")
+    [group] = await world.domain.failures()
+    for name in ("first", "second", "third"):
+        await world.domain.apply_rules(group.id, who="ann", application=name)
+    told = await world.domain.apply_progress(group.id)
+    assert (told.application, told.earlier) == ("third", ["first", "second"])
+    assert await world.status(case) == "failed"
+
+
 async def test_ex_7_of_an_application_to_others_one_sees_nothing(world: World) -> None:
     await failed_case(world, "red")
     blue = await failed_case(world, "blue")

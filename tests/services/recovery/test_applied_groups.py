@@ -2,20 +2,22 @@
 theirs, and no accident is offered as a condition."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.repair import Primitive
+from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.contract import FieldCondition, StoredDocument
 from mendflow.stores.memory import MemoryStore
-from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
+from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A = JobActivity(name="a", command="true")
 CODE = "fault.exit_code == 3"
@@ -114,3 +116,74 @@ async def test_du_7_a_failed_case_that_was_run_again_stays_as_it_is(world: World
     await world.domain.cancel(cancelled, who="me")
     assert sorted(await applied(world)) == sorted([again, other]), "what was cancelled stands for nothing"
     assert await world.status(first) == "failed"
+
+
+async def test_du_7_a_case_that_was_run_again_stays_as_it_is_where_a_rule_had_tried_in_vain(world: World) -> None:
+    in_vain = exlet("in-vain", mend(Primitive.RETRY_LATER, level=9))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "in-vain"), exlets=[in_vain]))
+    first, other = await failed_case(world), await failed_case(world)
+    await world.domain.rerun(first, who="bob")
+    [group] = await world.domain.failures()
+    assert (await world.domain.failure(group.id)).open_failed == 1
+    assert (await world.domain.apply_rules(group.id, who="ann", retry=True)).cases == [other]
+    assert await world.status(first) == "failed"
+
+
+class LaggingStore(MemoryStore):
+    """As Elasticsearch: no search finds what was written since the last refresh. Only of later runs, here."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.unseen = set[str]()
+
+    async def search(self, kind: str, where: Sequence[FieldCondition] = (), **more: Any) -> list[StoredDocument]:
+        found = await super().search(kind, where, **more)
+        about = any(each.field == "stands_for" for each in where)
+        return [each for each in found if not (about and each.id in self.unseen)]
+
+    async def refresh(self) -> None:
+        self.unseen.clear()
+
+
+@pytest.fixture
+async def lagging(tmp_path: Path) -> AsyncIterator[World]:
+    made = World(LaggingStore(), tmp_path, ServerSettings(files_roots=None), shipped=SHIPPED)
+    await made.server.open()
+    yield made
+    await made.server.close()
+
+
+async def run_again(world: World, case: CaseId) -> CaseId:
+    again = (await world.domain.rerun(case, who="bob")).id
+    assert isinstance(world.store, LaggingStore)
+    world.store.unseen.add(again)
+    return again
+
+
+async def test_du_7_a_case_that_was_run_again_a_moment_ago_stays_as_it_is(lagging: World) -> None:
+    first, other = await failed_case(lagging), await failed_case(lagging)
+    await run_again(lagging, first)
+    assert await applied(lagging) == [other]
+    assert await lagging.status(first) == "failed"
+
+
+async def test_du_7_a_case_that_is_run_again_while_rules_are_applied_stays_as_it_is(
+    lagging: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cases = [await failed_case(lagging), await failed_case(lagging)]
+    reopener, went_on = lagging.runtime.recovery.reopener, list[CaseId]()
+    reopen = reopener.reopen
+
+    async def slowly(case: CaseId, **more: Any) -> Any:
+        went_on.append(case)
+        for other in {*cases} - {*went_on}:
+            await run_again(lagging, other)
+        return await reopen(case, **more)
+
+    monkeypatch.setattr(reopener, "reopen", slowly)
+    assert await applied(lagging) == went_on and len(went_on) == 1
+    [late] = {*cases} - {*went_on}
+    [group] = await lagging.domain.failures()
+    left = (await lagging.domain.apply_progress(group.id)).left
+    assert [id.partition("/")[0] for id in left] == [late]
+    assert await lagging.status(late) == "failed"

@@ -6,6 +6,8 @@ import pytest
 
 from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import JobActivity, PrimitiveStep
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.repair import ExceptionType, Primitive, Target
 from mendflow.core.model.repair_views import RepairRequest
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend, rule_set
@@ -51,16 +53,47 @@ async def test_an_exlet_that_tells_a_primitive_what_makes_no_sense_is_refused_wh
         await memory.domain.deploy(wrong)
 
 
-async def test_what_an_expression_gives_is_judged_when_it_is_known(memory: World) -> None:
-    computed = {"level": "${{ job.level + 1 }}", "wait_ms": "${{ 5 * 1000 }}", "resources": {"cpus": "${{ 2 }}"}}
+async def waiting_job(world: World, case: CaseId) -> Job:
+    async def submitted() -> Job | None:
+        jobs = (job for job in world.runtime.meta.jobs.values() if job.case == case)
+        return next((job for job in jobs if job.state is JobState.AVAILABLE), None)
+
+    found = await world.until(submitted, "a job that waits")
+    assert isinstance(found, Job)
+    return found
+
+
+async def test_what_an_expression_gives_is_judged_when_it_is_known(memory: World) -> None:  # EX-2
+    computed = {"level": "${{ job.level + 1 }}", "wait_ms": "${{ 5 * 2 }}", "resources": {"cpus": "${{ 1 + 1 }}"}}
     later = exlet("later", PrimitiveStep(name="here", do=Primitive.RETRY_LATER, settings=computed))
     await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later]))
+    case = await memory.start(flow(A))
+    await memory.take()
+    await memory.report(a=FAILED)
+    assert (await waiting_job(memory, case)).spec.resources.cpus == 2
 
 
-async def test_another_host_system_or_machine_can_be_asked_for(memory: World) -> None:
+async def test_an_expression_that_gives_what_makes_no_sense_ends_the_repair_with_the_reason(memory: World) -> None:
+    # EX-2
+    wrong = PrimitiveStep(name="here", do=Primitive.RETRY_LATER, settings={"level": "${{ 'abc' }}"})
+    await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "wrong"), exlets=[exlet("wrong", wrong)]))
+    case = await memory.start(flow(A))
+    await memory.take()
+    await memory.report(a=FAILED)
+    decision = await memory.until_decided(case, "failed")
+    assert "a level is a number from 1 on, or 0 for the next, not 'abc'" in decision.note
+    await memory.until_status(case, "failed")
+
+
+async def test_another_host_system_or_machine_can_be_asked_for(memory: World) -> None:  # EX-2, FM-8
     asked = {"resources": {"hosts": ["node1"], "system": "linux", "machine": "x86_64", "site": "north"}}
     moved = exlet("moved", PrimitiveStep(name="here", do=Primitive.RESUBMIT, settings=asked))
     await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "moved"), exlets=[moved]))
+    case = await memory.start(flow(A))
+    await memory.take()
+    await memory.report(a=FAILED)
+    needs = (await waiting_job(memory, case)).spec.resources
+    assert (needs.hosts, needs.system, needs.machine, needs.site) == (("node1",), "linux", "x86_64", "north")
 
 
 async def test_what_is_raised_is_bounded(memory: World) -> None:

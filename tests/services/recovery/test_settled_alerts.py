@@ -224,10 +224,21 @@ async def test_it_comes_back_after_a_crash_when_the_later_run_was_cancelled(  # 
     case = await failed_case(world)
     again = await rerun(world, case)
     assert await open_alerts(world) == []
-    monkeypatch.setattr(world.runtime.monitor, "_look_again", lambda: None)  # it dies before it can
+    monkeypatch.setattr(world.runtime.monitor._closing, "_look_again", lambda: None)  # it dies before it can
     await cancelled(world, again)
     await world.restart()
     assert await open_alerts(world) == [case]
+
+
+async def test_it_comes_back_when_the_same_fails_again_before_the_first_look_of_a_new_server(world: World) -> None:
+    # FM-8
+    await done_again(world, await failed_case(world))
+    assert await open_alerts(world) == []
+    await world.restart()
+    case = await failed_case(world)
+    await world.runtime.ledger.settled()
+    [alert] = await world.domain.alerts()
+    assert (alert.kind, alert.case) == ("failure", case)
 
 
 async def test_it_comes_back_when_a_later_run_that_had_failed_goes_on_and_is_cancelled(world: World) -> None:  # FM-8

@@ -3381,7 +3381,8 @@ export interface components {
          * @description How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
          *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. All is told, and counted, in
          *         failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. Who sees some of
-         *         the group's failures is told of these alone. Servers that do it together call it by the same `application`.
+         *         the group's failures is told of these alone. Servers that do it together call it by the same `application`, and
+         *         tell each other which they took part in `earlier`.
          */
         ApplyProgress: {
             /** @default  */
@@ -3390,6 +3391,8 @@ export interface components {
             /** @default [] */
             cases: string[];
             done: number;
+            /** @default [] */
+            earlier: string[];
             /** @default 0 */
             ended_at: number;
             group: string;

@@ -253,7 +253,8 @@ class ApplyProgress(View, frozen=True):
     """How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
     stopped it. Where `started_at` is 0 nobody has applied any since the server started. All is told, and counted, in
     failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. Who sees some of
-    the group's failures is told of these alone. Servers that do it together call it by the same `application`."""
+    the group's failures is told of these alone. Servers that do it together call it by the same `application`, and
+    tell each other which they took part in `earlier`."""
 
     group: str
     by: str
@@ -262,6 +263,7 @@ class ApplyProgress(View, frozen=True):
     total: int
     done: int
     application: str = ""
+    earlier: list[str] = []
     taken_up: list[str] = []
     left: list[str] = []
     cases: list[str] = []

@@ -155,7 +155,8 @@ class RepairOperations(LevelOperations):
     async def failure(self, group: str, *, sight: Sight = EVERYTHING) -> FailureView:
         """`group` may be the beginning of a group's id."""
         view, members, _ = await find_group(await self._read(), group, sight)
-        samples = [await self._decisions.get(member.id) for member in members[:SAMPLES]]
+        samples = await self._decisions.get_many([member.id for member in members[:SAMPLES]])
+        samples = samples or [await self._decisions.get(members[0].id)]  # it says that they were pruned meanwhile
         alike = [FieldCondition("type", samples[0].type.value), FieldCondition("signature", samples[0].signature, "ne")]
         alike += in_sight(sight)
         others = await self._decisions.search(alike, limit=SAMPLES)

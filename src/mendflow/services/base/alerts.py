@@ -6,7 +6,7 @@ notified after the document is written: if the server that raised it dies in bet
 notifies them."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple, Protocol
 
 import msgspec
@@ -25,6 +25,12 @@ CLOSED_BY_ACKNOWLEDGEMENT: Final = frozenset({"pilot-gone", "server-gone", "not-
 """Kinds that may last for ever: they are closed when somebody has acknowledged them."""
 CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away", "disk-full"})
 """Kinds where work is stopped, or lost, until somebody does something about it."""
+RAISED_ANEW: Final = frozenset({"no-pilot", "limit-unset"})
+"""Kinds whose episode is named after who waits, and may begin again: a pilot that could take the job comes, and leaves
+without it. Nobody who has acknowledged it the first time knows that."""
+RAISED_UNLESS_SEEN: Final = frozenset({"failure", "case-held"})
+"""Kinds whose episode is the same when it is found again: failures of one cause on a day, and what is held since the
+same instant, after the server that had told of it has ended. Whoever has acknowledged it is not told again."""
 LOG_LEVELS: Final = {"failure": logging.INFO}
 """How loud an alert is in the server's own log: of a failed job whoever runs the case hears anyway."""
 
@@ -84,10 +90,10 @@ class OpenFailure(NamedTuple):
 class UnhandledFailures(Protocol):
     def held_failures(self) -> list[UnhandledFailure]: ...
 
-    async def open_failure(self, alert: AlertDocument) -> OpenFailure:
-        """Which failure of those that the alert is about nobody has taken up, its own first; the alert itself where
-        that cannot be seen; none if each was tried again, its case completed after all or was run again, or somebody
-        has cancelled it."""
+    async def open_failures(self, alerts: Sequence[AlertDocument]) -> dict[str, OpenFailure]:
+        """Of each alert, by its id, which failure of those that it is about nobody has taken up, its own first; the
+        alert itself where that cannot be seen; none if each was tried again, its case completed after all or was run
+        again, or somebody has cancelled it."""
         ...
 
 
@@ -126,7 +132,7 @@ class AlertStore:
         self._kept_ms = kept_ms
         self.open: dict[str, StoredAlert] = {}
         self._seen: set[str] = set()  # open or over: clients were notified of these episodes
-        self._over: dict[str, StoredAlert] = {}  # without that anybody acknowledged them: they may come back
+        self._over: dict[str, StoredAlert] = {}  # and may come back: they are raised again if they are found again
         self._unwritten: dict[str, AlertDocument] = {}  # the store did not take them, and they last
         self._hub = hub
 
@@ -166,8 +172,7 @@ class AlertStore:
             raised_by=self._server(),
         )
         try:
-            earlier = self._over.pop(alert.id, None)
-            is_first = await self._put(alert, earlier.version if earlier is not None else 0)
+            is_first = await self._put_first(alert)
         except StoreUnavailable:
             self._seen.discard(alert.id)
             self._unwritten[alert.id] = alert
@@ -180,12 +185,10 @@ class AlertStore:
         return True
 
     def over_since(self, at: Instant | None) -> list[StoredAlert]:
-        """Those that may come back: that were over then or later, or are over because of cases that are under way."""
-        return [
-            each
-            for each in self._over.values()
-            if each.alert.may_reopen or (at is not None and each.alert.closed_at >= at)
-        ]
+        """Failures that may come back: that were over then or later, or are over because of cases that are under
+        way."""
+        failures = (each for each in self._over.values() if each.alert.kind == "failure")
+        return [each for each in failures if each.alert.may_reopen or (at is not None and each.alert.closed_at >= at)]
 
     async def close(self, known: StoredAlert, *, may_reopen: bool = False) -> None:
         now = self._clock.now()
@@ -245,6 +248,15 @@ class AlertStore:
         found: StoredDocument | None = await self._store.get(ALERT_KIND, id)
         return StoredAlert(_decode(found.body), found.version) if found is not None else None
 
+    async def _put_first(self, alert: AlertDocument) -> bool:
+        """Write it, also in place of an episode that is over: another server has closed it, or this one before it was
+        started, and it has not been read since."""
+        earlier = self._over.pop(alert.id, None)
+        if await self._put(alert, earlier.version if earlier is not None else 0):
+            return True
+        found = await self._find(alert.id)
+        return found is not None and _may_come_back(found.alert) and await self._put(alert, found.version)
+
     async def _put(self, alert: AlertDocument, version: int) -> bool:
         """Write the alert; false if another server was faster. Its state is then read again at the next look."""
         [result] = await self._store.write([Put(ALERT_KIND, alert.id, _encode(alert), version)])
@@ -259,5 +271,7 @@ class AlertStore:
 
 
 def _may_come_back(alert: AlertDocument) -> bool:
-    """Whether the same episode is raised again if it is found again: failures of one cause are one episode of a day."""
-    return alert.kind == "failure" and not alert.open and not alert.acknowledged_at
+    """Whether the same episode is raised again if it is found again."""
+    if alert.open:
+        return False
+    return alert.kind in RAISED_ANEW or (alert.kind in RAISED_UNLESS_SEEN and not alert.acknowledged_at)

@@ -6,36 +6,32 @@ one finds the same."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Protocol
 
-import msgspec
-
-from mendflow.core.model.alerts import AlertView, Notification
+from mendflow.core.model.alerts import AlertKind, AlertView, Notification
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.jobs import Job
+from mendflow.core.scheduling.queue import WaitingGroup
 from mendflow.services.base.alerts import (
     AlertDocument,
     AlertFinding,
     AlertRaised,
     AlertStore,
     ProblemFound,
-    StoredAlert,
     UnhandledFailures,
 )
 from mendflow.services.base.background_tasks import cancel_tasks
-from mendflow.services.base.cluster import JOB_KIND, root_of
-from mendflow.services.base.contracts import Clock, UnhandledFailure
+from mendflow.services.base.contracts import Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
-from mendflow.services.base.reading_cost import context_for_everybody
 from mendflow.services.base.watched_files import WatchedFileStore
-from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.membership import ServerMembership
+from mendflow.services.observe.alert_closing import AlertClosing
 from mendflow.services.observe.findings import (
     GrowthTracker,
     delivery_finding,
@@ -51,7 +47,7 @@ from mendflow.services.observe.findings import (
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.observe.notifications.notifier import DeliveryFailures
 from mendflow.services.observe.runtimes import RuntimeEstimator
-from mendflow.services.observe.unmet_needs import UnmetNeeds
+from mendflow.services.observe.unmet_needs import Lack, UnmetNeeds
 from mendflow.services.scheduling.facts import PilotLost, PilotPaused
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -62,11 +58,7 @@ log = logging.getLogger("mendflow.monitor")
 RAISED_MAX = 50
 """How many alerts of one kind are raised at one look; the next look raises more, if they last."""
 
-LOOK_AGAIN_MS = 500
-"""How long it rests after it has looked, between two looks, whether alerts are over."""
-
 LOST_PILOTS_MAX = 1_000
-_decode_job = msgspec.json.Decoder(Job).decode
 
 
 class LevelCounts(Protocol):
@@ -89,7 +81,6 @@ class Monitor:
         hub: Hub,
         files: WatchedFileStore,
     ) -> None:
-        self._store = store
         self._clock = clock
         self._started_at = clock.now()
         self._rules = rules
@@ -109,15 +100,22 @@ class Monitor:
         self._announced: list[str] = []
         self._found: dict[str, AlertFinding] = {}
         self._raising: asyncio.Task[None] | None = None
-        self._went_on: set[CaseId] = set()
-        self._done_again = False
-        self._cancelled_since: Instant | None = None  # the first of the later runs that were cancelled began then
-        self._closing: asyncio.Task[None] | None = None
+        self._unable: list[Lack] = []  # at the last look
+        self._closing = AlertClosing(
+            self.alerts,
+            store=store,
+            clock=clock,
+            ledger=ledger,
+            membership=membership,
+            meta=meta,
+            hub=hub,
+            lasting=self._lasting,
+            is_ongoing=self._is_ongoing,
+        )
         hub.subscribe(PilotPaused, lambda _: self.look_at_disks())
         hub.subscribe(PilotLost, lambda lost: self.pilot_lost(lost.pilot))
         hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
         hub.subscribe(ProblemFound, lambda found: self._problem_found(found.finding))
-        hub.subscribe(CaseEnded, lambda end: self._case_ended(end.document))
         hub.provide(DeliveryFailures, self)
         self._task: asyncio.Task[None] | None = None
 
@@ -125,7 +123,8 @@ class Monitor:
         self._task = asyncio.create_task(self._run(), name="monitor")
 
     async def stop(self) -> None:
-        await cancel_tasks(self._task, self._closing)
+        await cancel_tasks(self._task)
+        await self._closing.stop()
         if self._raising is not None:
             await self._raising
 
@@ -206,25 +205,33 @@ class Monitor:
         self.alerts.forget_unwritten()
         await self.alerts.read()
         await self.runtimes.merge(self._clock.now())
+        waiting, unable_at = self._meta.waiting(), self._clock.now() - self._rules.unable_ms
+        self._unable = list(self._unmet_needs.without_pilot(waiting, self._told_without_pilot()))
         found = [*self._full_disks(), *[each async for each in self._overdue_jobs()]]
         gone, self._lost_pilots = self._lost_pilots, []
-        found += [*gone, *self._dead_servers(), *self._growing_queues(), *self._filling_levels()]
-        found += [*self._unmet_needs.unset_limits(), *self._unmet_needs.without_pilot(self._rules.unable_ms)]
-        found += [*(held_finding(held) for held in self._held())]
-        counts: dict[str, int] = {}
-        for finding in found:
-            counts[finding.kind] = counts.get(finding.kind, 0) + 1
-            if counts[finding.kind] <= RAISED_MAX:
-                await self.alerts.raise_(finding)
-        for known in list(self.alerts.open.values()):
-            await self._close_if_over(known)
-        await self._reopen_over(self._cancelled_since)
+        found += [*gone, *self._dead_servers(), *self._growing_queues(waiting), *self._filling_levels()]
+        unable = (each.finding for each in self._unable if each.since <= unable_at)
+        found += [*self._unmet_needs.unset_limits(), *unable, *self._held()]
+        await self._raise_some(found)
+        await self._closing.look()
         await self.alerts.tell_for_ended(self._is_orphaned)
         if self._announced:
             await self._ledger.settled()
             announced, self._announced = self._announced, []
             for id in announced:
                 await self.alerts.mark_notified(id)
+
+    async def _raise_some(self, found: Iterable[AlertFinding]) -> None:
+        counts = Counter[str]()
+        for finding in found:
+            if not self.alerts.is_known(finding) and counts[finding.kind] < RAISED_MAX:
+                counts[finding.kind] += 1
+                await self.alerts.raise_(finding)
+
+    def _told_without_pilot(self) -> set[JobId]:
+        """The jobs that this server has told of, since no pilot could take them."""
+        mine = (each.alert for each in self.alerts.open.values() if each.alert.raised_by == self._membership.id)
+        return {JobId(each.subject) for each in mine if each.kind == "no-pilot"}
 
     async def _overdue_jobs(self) -> AsyncIterator[AlertFinding]:
         now, silent_ms = self._clock.now(), self._meta.leases.lease_ms // 2
@@ -254,9 +261,9 @@ class Monitor:
                 if document.ended and document.silent_ms:
                     yield server_finding(document.id, document.incarnation, document.host, document.silent_ms)
 
-    def _growing_queues(self) -> Iterator[AlertFinding]:
+    def _growing_queues(self, groups: Iterable[WaitingGroup]) -> Iterator[AlertFinding]:
         now, server = self._clock.now(), self._membership.id
-        waiting = {str(each.needs): each for each in self._meta.waiting()}
+        waiting = {str(each.needs): each for each in groups}
         for name, growth in self._queue_growth.look(
             {name: (each.jobs, each.first) for name, each in waiting.items()}, now
         ):
@@ -270,131 +277,22 @@ class Monitor:
             if growth.lengths[-1] >= self._rules.level_min:
                 yield level_finding(int(name), server, growth, self._levels.wait_ms(int(name)))
 
-    def _held(self) -> list[UnhandledFailure]:
-        provider = self._hub.provider(UnhandledFailures)
-        return provider.held_failures() if provider is not None else []
+    def _lasting(self) -> set[str]:
+        """What is in memory, as it is now: some of it is told between two looks. What no pilot could take is told, and
+        over, at looks alone."""
+        found = (*self._full_disks(), *self._held(), *self._unmet_needs.unset_limits())
+        return {each.id for each in found} | {each.finding.id for each in self._unable}
 
-    # What is over
+    def _is_ongoing(self, kind: AlertKind, episode: str) -> bool:
+        return (self._queue_growth if kind == "queue-grows" else self._level_growth).is_ongoing(episode)
+
+    def _held(self) -> list[AlertFinding]:
+        provider = self._hub.provider(UnhandledFailures)
+        return [held_finding(each) for each in provider.held_failures()] if provider is not None else []
 
     def went_on(self, case: CaseId) -> None:
-        """Somebody has taken up what was held, or had failed, in a case: an alert about it is over now, not at the next
-        look."""
-        self._went_on.add(root_of(case))
-        self._look_again()
-
-    def _case_ended(self, document: CaseDocument) -> None:
-        """A case that went on after its failure, runs another again, or was cancelled: failures may be settled."""
-        if document.reopened or document.stands_for is not None or document.status == "cancelled":
-            self._done_again = True
-            if document.stands_for is not None and document.status == "cancelled":
-                self._run_cancelled(document.started_at)
-            self._look_again()
-
-    def _run_cancelled(self, started_at: Instant) -> None:
-        since = self._cancelled_since
-        self._cancelled_since = started_at if since is None else min(since, started_at)
-
-    def _look_again(self) -> None:
-        if not (self.alerts.open or self.alerts.over_since(self._cancelled_since)):
-            self._went_on.clear()
-            self._done_again, self._cancelled_since = False, None
-        elif self._closing is None or self._closing.done():
-            self._closing = asyncio.get_running_loop().create_task(
-                self._close_over(), name="alerts that are over", context=context_for_everybody()
-            )
-
-    async def _close_over(self) -> None:
-        cancelled_since: Instant | None = None
-        try:
-            while self._went_on or self._done_again:
-                await self._ledger.settled()
-                roots, again = self._went_on, self._done_again
-                cancelled_since = self._cancelled_since
-                self._went_on, self._done_again, self._cancelled_since = set(), False, None
-                for known in list(self.alerts.open.values()):
-                    kind, root = known.alert.kind, root_of(known.alert.case)
-                    if (root in roots and kind in ("case-held", "failure")) or (again and kind == "failure"):
-                        await self._close_if_over(known)
-                if again:
-                    await self._reopen_over(cancelled_since)
-                await self._clock.sleep(LOOK_AGAIN_MS)
-        except StoreUnavailable as error:
-            if cancelled_since is not None:
-                self._run_cancelled(cancelled_since)
-            log.warning("alerts that are over stay until the next look: %s", error.message)
-
-    async def _close_if_over(self, known: StoredAlert) -> None:
-        """Close it, or let it tell of what is left, where it is about several."""
-        alert, failures = known.alert, self._hub.provider(UnhandledFailures)
-        if alert.kind != "failure" or failures is None or not alert.case:
-            if await self._is_over(alert):
-                await self.alerts.close(known)
-            return
-        found = await failures.open_failure(alert)
-        if found.finding is None:
-            await self.alerts.close(known, may_reopen=found.may_reopen)
-        elif (found.finding.case, found.finding.item) != (alert.case, alert.item):
-            await self.alerts.retarget(known, found.finding)
-
-    async def _reopen_over(self, cancelled_since: Instant | None) -> None:
-        """Raise alerts again that were over because a case was run again, when that was cancelled; its server may have
-        ended since."""
-        failures = self._hub.provider(UnhandledFailures)
-        if failures is None:
-            return
-        for known in self.alerts.over_since(cancelled_since):
-            found = await failures.open_failure(known.alert)
-            if found.finding is not None:
-                await self.alerts.raise_(found.finding)
-            elif known.alert.may_reopen and not found.may_reopen:
-                await self.alerts.keep_closed(known)
-
-    async def _is_over(self, alert: AlertDocument) -> bool:
-        episode = alert.id.rpartition("/")[2]
-        mine = alert.raised_by == self._membership.id
-        match alert.kind:
-            case "orphan" | "long-job":
-                return await self._is_job_over(
-                    JobId(alert.subject), episode, mine=mine or self._has_ended(alert.raised_by)
-                )
-            case "pilot-gone":
-                pilot = self._meta.pilots.get(PilotId(alert.subject))
-                lease_ms = self._meta.leases.lease_ms
-                return pilot is not None and self._clock.now() - pilot.seen_at < lease_ms // 2
-            case "server-gone":
-                found = self._membership.find(alert.subject)
-                return found is not None and found.incarnation != episode
-            case "queue-grows":
-                return not self._queue_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
-            case "disk-full":
-                full = {finding.id for finding in self._full_disks()}
-                return alert.id not in full if mine else self._has_ended(alert.raised_by)
-            case "case-held":
-                held = {(each.subject, str(each.since)) for each in self._held()}
-                return (alert.subject, episode) not in held if mine else self._has_ended(alert.raised_by)
-            case "limit-unset":
-                unset = {finding.id for finding in self._unmet_needs.unset_limits()}
-                return alert.id not in unset if mine else self._has_ended(alert.raised_by)
-            case "no-pilot":
-                unable = {finding.id for finding in self._unmet_needs.without_pilot(0)}
-                return alert.id not in unable if mine else self._has_ended(alert.raised_by)
-            case "level-fills":
-                return not self._level_growth.is_ongoing(episode) if mine else self._has_ended(alert.raised_by)
-        return False
-
-    async def _is_job_over(self, id: JobId, episode: str, *, mine: bool) -> bool:
-        """Whether the attempt is over, or its pilot was heard from again. The server that has the job in memory knows;
-        else the server that is responsible for the alert reads the document."""
-        job = self._meta.jobs.get(id)
-        if job is None and mine and (found := await self._store.get(JOB_KIND, id)) is not None:
-            job = _decode_job(found.body)
-        if job is None:
-            return mine
-        fence, _, serial = episode.partition("-")
-        if job.state is not JobState.RUNNING or str(job.fence) != fence:
-            return True
-        pilot = self._meta.pilots.get(job.pilot) if job.pilot is not None else None
-        return bool(serial) and pilot is not None and pilot.newest > int(serial)
+        """Somebody has taken up what was held, or had failed, in a case."""
+        self._closing.went_on(case)
 
     def _has_ended(self, server: str) -> bool:
         return self._membership.find(server) is None

@@ -6,7 +6,7 @@ over a bad connection, is decided once, and a repair is started once. When the r
 an abort that was not mended is passed on to the flow, everything else simply happens."""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -42,7 +42,7 @@ from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
 from mendflow.services.recovery.failures import unhandled_finding
 from mendflow.services.recovery.new_decisions import decision_about
-from mendflow.services.recovery.open_failures import open_failure
+from mendflow.services.recovery.open_failures import open_failures
 from mendflow.services.recovery.repair_runner import RepairRunner
 from mendflow.services.recovery.rule_errors import RuleErrorCounts, error_text
 from mendflow.services.recovery.rules.store import RuleStore
@@ -226,8 +226,8 @@ class ExceptionService(RepairRunner):
     def held_failures(self) -> list[UnhandledFailure]:
         return self._holding.held_failures()
 
-    async def open_failure(self, alert: AlertDocument) -> OpenFailure:
-        return await open_failure(self._store, alert)
+    async def open_failures(self, alerts: Sequence[AlertDocument]) -> dict[str, OpenFailure]:
+        return await open_failures(self._store, alerts)
 
     def _demand_ours(self, known: Decision) -> None:
         """An open decision is in memory at the home of its case. One that is not there was made by a server that had

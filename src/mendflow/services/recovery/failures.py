@@ -167,9 +167,17 @@ def may_be_asked_about(decision: DecisionSummary, settled: SettledCases) -> bool
     handling = handling_of(decision, settled)
     if _is_tried_again(settled.get(started_case(decision)), decision.tried_in):
         return False
+    if handling != "waiting" and was_run_again(decision, settled):
+        return False
     if handling == "handled":
         return not decision.settled_at and decision.result not in _GONE_ON
     return handling in ("unhandled", "waiting", "told")
+
+
+def was_run_again(decision: DecisionSummary, settled: SettledCases) -> bool:
+    """Whether another case stands in the place of the one that failed by it, also where a rule had tried in vain."""
+    case = settled.get(started_case(decision))
+    return case is not None and case.run_again_at >= decision.occurred_at
 
 
 _GONE_ON: Final = frozenset({RETRYING, "recovered", "restarted", "completed", "removed"})

@@ -7,6 +7,9 @@ not want it to fail at once by what is beside the point. A failed case that was 
 case stands in its place."""
 
 from collections.abc import Collection, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
@@ -20,10 +23,18 @@ from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.recovery.administration import ManualRepairs
 from mendflow.services.recovery.apply_runs import ApplyRun, ApplyRuns
 from mendflow.services.recovery.exlets import exlet_depth
-from mendflow.services.recovery.failures import DecisionSummary, is_rejection, may_be_asked_about, started_case
+from mendflow.services.recovery.failures import (
+    DecisionSummary,
+    is_rejection,
+    may_be_asked_about,
+    started_case,
+    was_run_again,
+)
 from mendflow.services.recovery.reopening import CaseReopener, HasHomeElsewhere, NothingTakenUp
 from mendflow.services.recovery.settled_cases import failed_cases, settled_cases
 from mendflow.stores.contract import Store
+
+EARLIER_TOLD: Final = 10
 
 
 class GroupRepairs:
@@ -69,6 +80,7 @@ class GroupRepairs:
         self._runs.begin(run)
         try:
             await self._administration.read_newest_rules({each.flow for each in members})
+            await self._store.refresh()  # a case that was run again a moment ago is not to go on beside its later run
             failed = await self._failed_cases(members)
             waiting = self._waiting(members, failed)
             for each in (*waiting, *(one for found in failed.values() for one in found)):
@@ -136,6 +148,11 @@ class GroupRepairs:
         server has just made its own is left to that: whoever applies rules asks all servers, and each begins with what
         nobody has."""
         failures, project = [each.id for each in failed], failed[0].project
+        await self._store.refresh()
+        settled = await settled_cases(self._store, [case])
+        if all(was_run_again(each, settled) for each in failed):  # since the application began
+            run.add_left(failures, project)
+            return
         try:
             reopened = await self._reopener.reopen(case, who=who, about=about)
         except StoreUnavailable:
@@ -168,7 +185,8 @@ class GroupRepairs:
         runs = self._runs.of(group, sight)
         if not runs:
             return ApplyProgress(group=group, by="", started_at=0, running=False, total=0, done=0)
-        return runs[-1].progress_in(sight)
+        earlier = [each.application for each in runs[:-1] if each.application]
+        return replace(runs[-1].progress_in(sight), earlier=earlier[-EARLIER_TOLD:])
 
     def stop(self, group: str, sight: Sight) -> ApplyProgress:
         """What comes next is left as it is, of what is in sight."""

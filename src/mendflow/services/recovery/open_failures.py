@@ -3,12 +3,12 @@
 It asks of each failure what the counts and lists ask, whether anybody has taken it up; so an alert is over when no list
 shows such a failure of its task any more."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.ids import item_name
+from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.alerts import AlertDocument, OpenFailure
 from mendflow.services.recovery.decisions import DECISION_KIND
@@ -23,9 +23,11 @@ from mendflow.services.recovery.failures import (
     unhandled_finding,
     whose,
 )
+from mendflow.services.recovery.settled_cases import SettledCase, SettledCases
 from mendflow.stores.contract import FieldCondition, Store
 
 PAGE: Final = 200
+ALERTS_AT_ONCE: Final = 50
 PAGES_MAX: Final = 50
 """So many pages of a day's failures of one task are read; of more, some are taken to be open."""
 
@@ -38,22 +40,67 @@ class _Read(NamedTuple):
     body: bytes
 
 
-async def open_failure(store: Store, alert: AlertDocument) -> OpenFailure:
-    """A failure that the alert is about and that nobody has taken up, its own first. The alert stays as it is where
-    its own failure is not found yet, or where there are too many to read. One that names an item of another task has
-    none of its own."""
-    where = _conditions(alert)
-    own = [FieldCondition("case", alert.case), FieldCondition("item", alert.item), *where]
-    own_failures = [each async for page in _pages(store, own) for each in page]
-    if _names_its_task(alert) and not any(_is_about(each.brief, alert) for each in own_failures):
-        return OpenFailure(alert.finding)
-    found = await _first_open(store, own_failures, alert)
-    if found.finding is not None:
-        return found
-    others = [*where, FieldCondition("state", ["ignored", "passive"], "in"), FieldCondition("result", "")]
-    may_reopen, pages_read = found.may_reopen, 0
+class _Settled:
+    """What became of the cases of failures. Each case is read once, however many alerts are about it."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._asked = set[CaseId]()
+        self._known = dict[CaseId, SettledCase]()
+
+    async def by(self, read: Iterable[_Read]) -> SettledCases:
+        new = [each.brief for each in read if started_case(each.brief) not in self._asked]
+        if new:
+            self._known |= await settled_by(self._store, new)
+            self._asked |= {started_case(each) for each in new}
+        return self._known
+
+
+async def open_failures(store: Store, alerts: Sequence[AlertDocument]) -> dict[str, OpenFailure]:
+    """Of each alert, by its id, a failure that it is about and that nobody has taken up, its own first. It stays as it
+    is where its own failure is not found yet, or where there are too many to read. One that names an item of another
+    task has none of its own. What all tell of first is read together: that is most of what there is to read."""
+    found: dict[str, OpenFailure] = {}
+    for at in range(0, len(alerts), ALERTS_AT_ONCE):
+        some = alerts[at : at + ALERTS_AT_ONCE]
+        told = await _told_failures(store, some)
+        settled = _Settled(store)
+        known = await settled.by(each for read in told.values() for each in read)
+        for alert in some:
+            if _names_its_task(alert) and not told[alert.id]:
+                found[alert.id] = OpenFailure(alert.finding)
+                continue
+            own = _first_open(told[alert.id], known)
+            found[alert.id] = own if own.finding is not None else await _other_failure(store, alert, own, settled)
+    return found
+
+
+async def _told_failures(store: Store, alerts: Sequence[AlertDocument]) -> dict[str, list[_Read]]:
+    """Of each alert the failures of the item that it names, the newest first."""
+    found: dict[str, list[_Read]] = {alert.id: [] for alert in alerts}
+    of_item = dict[tuple[str, str | None], list[AlertDocument]]()
+    for alert in alerts:
+        of_item.setdefault((alert.case, alert.item), []).append(alert)
+    where = [
+        FieldCondition("case", list(dict.fromkeys(case for case, _ in of_item)), "in"),
+        FieldCondition("item", list(dict.fromkeys(item for _, item in of_item)), "in"),
+        FieldCondition("type", "abort"),
+    ]
+    async for page in _pages(store, where):
+        for read in page:
+            for alert in of_item.get((read.brief.case, read.brief.item), ()):
+                if _is_about(read.brief, alert):
+                    found[alert.id].append(read)
+    return found
+
+
+async def _other_failure(store: Store, alert: AlertDocument, own: OpenFailure, settled: _Settled) -> OpenFailure:
+    """The same of other items of its task."""
+    others = [*_conditions(alert), FieldCondition("state", ["ignored", "passive"], "in"), FieldCondition("result", "")]
+    may_reopen, pages_read = own.may_reopen, 0
     async for page in _pages(store, others):
-        found = await _first_open(store, page, alert)
+        about = [each for each in page if _is_about(each.brief, alert)]
+        found = _first_open(about, await settled.by(about))
         if found.finding is not None:
             return found
         may_reopen = may_reopen or found.may_reopen
@@ -64,35 +111,47 @@ async def open_failure(store: Store, alert: AlertDocument) -> OpenFailure:
 
 def _conditions(alert: AlertDocument) -> list[FieldCondition]:
     """Failures of its task, on its day; the signature of its cause is not in the alert."""
-    flow, _, task = alert.subject.partition("/")
-    day = int(alert.id.rpartition("-")[2]) * DAY_MS
+    flow, task = _flow_and_task(alert)
+    day = _day(alert) * DAY_MS
     at = [FieldCondition("at", day, "ge"), FieldCondition("at", day + DAY_MS, "lt")]
     return [*at, FieldCondition("flow", flow), FieldCondition("task", task), FieldCondition("type", "abort")]
 
 
+def _flow_and_task(alert: AlertDocument) -> tuple[str, str]:
+    flow, _, task = alert.subject.partition("/")
+    return flow, task
+
+
+def _day(alert: AlertDocument) -> int:
+    return int(alert.id.rpartition("-")[2])
+
+
 def _names_its_task(alert: AlertDocument) -> bool:
-    return (item_name(alert.item) if alert.item is not None else "") == alert.subject.partition("/")[2]
+    return (item_name(alert.item) if alert.item is not None else "") == _flow_and_task(alert)[1]
 
 
 async def _pages(store: Store, where: Sequence[FieldCondition]) -> AsyncIterator[list[_Read]]:
     last = None
     while page := await store.search(DECISION_KIND, where, order_by="at", descending=True, limit=PAGE, after=last):
         yield [_Read(_decode(each.body), each.body) for each in page]
+        if len(page) < PAGE:
+            return
         last = page[-1]
 
 
 def _is_about(decision: DecisionSummary, alert: AlertDocument) -> bool:
     if decision.type is not ExceptionType.ABORT or group_id(decision.type, decision.signature) != alert.group:
         return False
+    if (decision.flow, decision.task) != _flow_and_task(alert) or decision.at // DAY_MS != _day(alert):
+        return False
     episode = alert.id.rpartition("/")[2]
     return episode.removeprefix(f"{alert.group}-").rpartition("-")[0] in ("", whose(decision))  # "": it is of before
 
 
-async def _first_open(store: Store, read: Sequence[_Read], alert: AlertDocument) -> OpenFailure:
-    about = [each for each in read if _is_about(each.brief, alert) and not is_replaced(each.brief)]
-    settled = await settled_by(store, (each.brief for each in about))
-    for brief, body in about:
+def _first_open(about: Sequence[_Read], settled: SettledCases) -> OpenFailure:
+    counting = [each for each in about if not is_replaced(each.brief)]
+    for brief, body in counting:
         if handling_of(brief, settled) == "unhandled" and (finding := unhandled_finding(_decode_whole(body))):
             return OpenFailure(finding)
-    known = (settled.get(started_case(each.brief)) for each in about)
+    known = (settled.get(started_case(each.brief)) for each in counting)
     return OpenFailure(None, any(each is not None and each.may_reopen for each in known))
