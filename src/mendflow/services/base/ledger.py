@@ -42,9 +42,10 @@ SHARED_KINDS = frozenset(
         *("project", "fair-share"),
     )
 )
-DEFERRED_MAX = 500
+DEFERRED_MAX = 2_000
 DEFERRED_S = 0.5
-"""So many documents are deferred at most, and for so long."""
+"""So many documents are deferred at most, and for so long. Their ids are in no order, so each write of them touches
+nearly all pages of the store's index: the more there are in one, the fewer pages each costs."""
 NO_PROMISE = "this server could not renew its right to decide about its cases; loading everything again"
 
 
