@@ -82,6 +82,12 @@ def files_given_by_outcome(outcome: Outcome) -> tuple[list[FileRef], list[FileRe
     return _by_kind(_named_in_outcome(outcome))
 
 
+def may_give_files(outcome: Outcome) -> bool:
+    """Whether there is anything in an outcome that looks like a reference to a file. Most have nothing."""
+    named = outcome.files or outcome.contents or outcome.file_lists or outcome.log is not None
+    return bool(named) or _may_refer(outcome.outputs)
+
+
 def _named_in_outcome(outcome: Outcome) -> list[FileRef]:
     found = [*outcome.files.values(), *outcome.contents]
     for refs in outcome.file_lists.values():
