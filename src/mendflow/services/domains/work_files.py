@@ -123,6 +123,16 @@ def logical_sources_in_job(spec: JobSpec) -> set[str]:
     return {each.removeprefix(LOGICAL_PREFIX) for each in sources if each.startswith(LOGICAL_PREFIX)}
 
 
+def may_read_files(spec: JobSpec) -> bool:
+    """Whether there is anything in a job that looks like a file that it reads."""
+    function = spec.function
+    if spec.inputs or spec.replicas or spec.software is not None:
+        return True
+    if function is not None and (function.code is not None or function.bundle is not None):
+        return True
+    return _may_refer(spec.args) or _may_refer(spec.kwargs)
+
+
 def _named_in_job(spec: JobSpec) -> list[FileRef]:
     found: list[FileRef] = []
     if spec.inputs:

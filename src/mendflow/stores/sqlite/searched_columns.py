@@ -12,8 +12,8 @@ PlainColumn = str | int | None
 Column = PlainColumn | float
 
 UNSEARCHED: Final = frozenset({"snapshot", "result"})
-"""Nobody searches documents of these kinds by a column. A snapshot's field `state` is a whole case; a result has none of
-the fields, and there is one for each job."""
+"""Nobody searches documents of these kinds by a column. A field `state` of a snapshot is a whole case; a result has
+none of the fields, and there is one for each job."""
 
 CASE: Final = "case"
 """The only kind that is searched by the last four columns."""
