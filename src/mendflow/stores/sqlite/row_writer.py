@@ -20,6 +20,7 @@ from mendflow.stores.sqlite.searched_columns import (
     COLUMNS,
     COLUMNS_OF_MOST,
     NOTHING,
+    UNSEARCHED,
     PlainColumn,
     plain_columns,
     searched_columns,
@@ -76,6 +77,9 @@ class RowWriter:
                 written[key] = None
                 continue
             kind, version = key[0], versions[key]
+            if kind in UNSEARCHED:  # its columns are empty, and have been since it is there
+                same += (*key, version, bytearray(body))
+                continue
             columns = written[key] = plain_columns(kind, body)
             before = self._committed.get(key) if columns is not None else None
             if columns is None:

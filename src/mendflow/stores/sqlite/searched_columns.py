@@ -78,8 +78,6 @@ def columns_of(kind: str) -> tuple[str, ...]:
 def plain_columns(kind: str, body: bytes) -> tuple[PlainColumn, ...] | None:
     """The columns of a document in which all are texts, whole numbers, or empty: values that are equal are the same in
     the store too. None if some are anything else."""
-    if kind in UNSEARCHED:
-        return NOTHING
     try:
         return _values_of(_decode_plain_case(body) if kind == CASE else _decode_plain(body))
     except msgspec.ValidationError:
