@@ -95,7 +95,7 @@ def sanitize_outcome(outcome: Outcome) -> Outcome:
         rest += numbers
     if outcome.files or outcome.file_lists:
         rest += _parts_of_files(outcome)
-    if reason := check_value(rest):
+    if any(rest) and (reason := check_value(rest)):  # most have none of this
         return Outcome(fault=fault or _not_data(f"its outcome cannot be stored: {reason}"))
     return outcome
 

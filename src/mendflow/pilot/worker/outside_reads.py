@@ -9,7 +9,6 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from importlib.util import source_from_cache
 from types import FrameType
 from typing import Any, ClassVar, Final
@@ -45,7 +44,7 @@ class OutsideReads:
     def __init__(self, work_folder: str) -> None:
         self.places = TrustedPaths(work_folder)
         self._loaded_outside = False
-        self._active = False
+        self.is_active = False  # whether a call is watched
         self._doubt = ""
         self._beside = ""
         self._named: Callable[[], set[str]] = set
@@ -94,38 +93,33 @@ class OutsideReads:
         self._beside, self._named, self._variables = beside, named, frozenset(variables)
         if self._set_names:
             self._set_names = set()
-        self._doubt, self._active = "", True
+        self._doubt, self.is_active = "", True
 
     def end(self) -> str:
         """What the call read first that is not its own; empty if it read nothing of that kind."""
-        self._active = False
+        self.is_active = False
         if self._told[0]:
             told = self._told[:].rstrip(b"\0").decode(errors="replace")
             self._told[:] = bytes(SENTENCE_BYTES_MAX)
             return self._doubt or told
         return self._doubt
 
-    @contextmanager
-    def unobserved(self) -> Iterator[None]:
+    def unobserved(self) -> "_Unobserved":
         """What is read meanwhile is not read by the function."""
-        before, self._active = self._active, False
-        try:
-            yield
-        finally:
-            self._active = before
+        return _Unobserved(self)
 
     def set_aside(self, beside: str) -> tuple[bool, str, str]:
         """A module is about to be loaded: what it reads is told of it, whoever loads it. Give back what this returns
         to `take_up`."""
-        before = self._active, self._doubt, self._beside
-        self._active, self._doubt, self._beside = True, "", beside
+        before = self.is_active, self._doubt, self._beside
+        self.is_active, self._doubt, self._beside = True, "", beside
         return before
 
     def take_up(self, before: tuple[bool, str, str]) -> str:
         """The module is loaded: what it read, and go on as before."""
         found = self._doubt
-        self._active, self._doubt, self._beside = before
-        self._active = self._active and not self._doubt
+        self.is_active, self._doubt, self._beside = before
+        self.is_active = self.is_active and not self._doubt
         return found
 
     def take_loaded_outside(self) -> bool:
@@ -135,9 +129,9 @@ class OutsideReads:
 
     def note(self, doubt: str) -> None:
         """The first is enough."""
-        if not self._active:
+        if not self.is_active:
             return
-        self._active = False
+        self.is_active = False
         if os.getpid() == self._process:
             self._doubt = doubt
         else:
@@ -158,17 +152,17 @@ class OutsideReads:
         """Only what the user's own code asks for: libraries read many variables, of which the result does not
         depend."""
         name = os.fsdecode(name) if isinstance(name, bytes) else name
-        if not self._active or name in _SAY_NOTHING or name in self._variables or name in self._set_names:
+        if not self.is_active or name in _SAY_NOTHING or name in self._variables or name in self._set_names:
             return
         if isinstance(name, str) and self._is_users(_asker()):
             self.note(Doubt(name, is_variable=True).sentence())
 
     def on_all_variables(self) -> None:
-        if self._active and self._is_users(_asker()):
+        if self.is_active and self._is_users(_asker()):
             self.note("it reads the whole environment, which may be another now")
 
     def on_set(self, name: object) -> None:
-        if self._active:
+        if self.is_active:
             self._set_names.add(os.fsdecode(name) if isinstance(name, bytes) else str(name))
 
     # As functions of os tell
@@ -176,7 +170,7 @@ class OutsideReads:
     def on_look(self, path: Any) -> None:
         """A path is looked at without being opened: whether it is there, how large it is, where it leads. Only what the
         user's own code asks: libraries look at many places."""
-        if not self._active:
+        if not self.is_active:
             return
         place = _path_of(path) if isinstance(path, str | bytes | os.PathLike) else ""
         if not place or self.places.has(place) or self.places.is_above(place) or not self._is_users(_asker()):
@@ -188,7 +182,7 @@ class OutsideReads:
     # As Python tells
 
     def _on_event(self, event: str, given: tuple[Any, ...]) -> None:
-        if not self._active:
+        if not self.is_active:
             return
         judge = self._judges.get(event)
         if judge is not None:
@@ -305,6 +299,22 @@ class OutsideReads:
 
     def _is_users(self, file: str) -> bool:
         return bool(file) and not self.places.is_installed(file)
+
+
+class _Unobserved:
+    """A class, not a generator: each call has its result written within one."""
+
+    __slots__ = ("_before", "_reads")
+
+    def __init__(self, reads: OutsideReads) -> None:
+        self._reads = reads
+        self._before = False
+
+    def __enter__(self) -> None:
+        self._before, self._reads.is_active = self._reads.is_active, False
+
+    def __exit__(self, *raised: object) -> None:
+        self._reads.is_active = self._before
 
 
 class _RecordingEnvironment(os._Environ):  # type: ignore[type-arg]  # of texts, and of bytes

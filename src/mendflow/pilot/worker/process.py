@@ -188,7 +188,10 @@ class Worker:
         try:
             self._enter(call, is_stateless=is_stateless)
             function = find()
-            args, kwargs = self._arguments(call, function)
+            if is_stateless:  # it wants plain data, and these are
+                args, kwargs = self._real(call.args), self._real(call.kwargs)
+            else:
+                args, kwargs = self._arguments(call, function)
             clock, stage = time.perf_counter_ns(), AttemptStage.EXECUTION
             value = function(*args, **kwargs)
             with self._reads.unobserved():
@@ -242,7 +245,7 @@ class Worker:
         self._named, self._names = call, names
 
     def _enter(self, call: FunctionCall, *, is_stateless: bool) -> None:
-        """Set what the call finds around it; a stateless function cannot ask who it is."""
+        """Set what the call finds around it; a stateless function can ask neither who it is nor where."""
         self._env_before, self._limits_before = {}, []
         try:
             if not is_stateless:
@@ -250,7 +253,8 @@ class Worker:
             if call.env:
                 self._env_before = {name: os.environ.get(name) for name in call.env}
                 os.environ.update(call.env)
-            os.chdir(call.cwd or self._cwd)
+            if call.cwd or not is_stateless:
+                os.chdir(call.cwd or self._cwd)
             self._limits_before = lower_soft_limits(call.limits)
         except (OSError, ValueError) as error:
             raise CallSetupFailed(error) from None

@@ -32,6 +32,11 @@ class Bucket:
     def take(self, amount: float) -> None:
         self._left -= amount
 
+    @property
+    def was_empty(self) -> bool:
+        """Whether it was below zero when it was last used; more has come into it since."""
+        return self._left < 0
+
     def filled(self, now: float) -> float:
         """How full it is, from 0 to 1."""
         self._fill(now)

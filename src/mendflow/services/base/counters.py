@@ -107,7 +107,7 @@ class JobMetrics:
         self.input_files = dict.fromkeys(SOURCES, 0)
         self.input_bytes = dict.fromkeys(SOURCES, 0)
         self.ends = LabeledCounter(width=2)
-        self.ended = {JobState.COMPLETED.value: 0, JobState.FAILED.value: 0}
+        self.ended: dict[str, int] = {JobState.COMPLETED.value: 0, JobState.FAILED.value: 0}
         self.queue_s = Histogram(WAIT_S)
         self.start_s = Histogram(WAIT_S)
         self.known_s = Histogram(LATENCY_S)
@@ -126,7 +126,7 @@ class JobMetrics:
             if last.ended_at == event.at and last.end == event.end:  # otherwise no pilot had it when it was cancelled
                 self.ends.add(last.end, last.site)
         if job.outcome is not None:
-            self.ended[job.state.value] += 1
+            self.ended[job.state] += 1
 
     def report_accepted(self, job: Job, measures: Measurements, *, now: Instant, sent_at: Instant) -> None:
         """A pilot's report was accepted; the job is still as it was before. `sent_at` is when the pilot sent it, by the

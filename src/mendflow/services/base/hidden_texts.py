@@ -76,4 +76,6 @@ class HiddenTexts:
     def mask_outcome(self, outcome: Outcome, project: str) -> Outcome:
         """The outcome of a job with the end of its log and its fault as they may be shown, and its outputs without
         tokens."""
+        if not self._own and not self._used and project not in self._secrets:
+            return outcome
         return self._token_mask.mask_outcome(self.of(project).mask_texts(outcome))

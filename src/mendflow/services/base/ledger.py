@@ -42,9 +42,10 @@ SHARED_KINDS = frozenset(
         *("project", "fair-share"),
     )
 )
-DEFERRED_MAX = 500
+DEFERRED_MAX = 2_000
 DEFERRED_S = 0.5
-"""So many documents are deferred at most, and for so long."""
+"""So many documents are deferred at most, and for so long. Their ids are in no order, so each write of them touches
+nearly all pages of the store's index: the more there are in one, the fewer pages each costs."""
 NO_PROMISE = "this server could not renew its right to decide about its cases; loading everything again"
 
 
@@ -360,7 +361,12 @@ class Ledger:
         self._waiters.clear()
 
     async def _write(self, pending: _Pending, from_outside: set[_Key]) -> None:
-        writes = {key: write for key, noted in pending.items() if (write := self._prepare(key, noted)) is not None}
+        versions, writes = self._versions, dict[_Key, Write]()
+        for key, noted in pending.items():
+            if key[0] and noted is not None:  # as nearly every change is, without a call
+                writes[key] = Put(*key, _encode(noted), versions.get(key, 0))
+            elif (write := self._prepare(key, noted)) is not None:
+                writes[key] = write
         while writes:
             at_once, writes = _split_by_journal(writes, from_outside) if self._shared else (writes, {})
             await self._wait_for_promise()
@@ -385,19 +391,16 @@ class Ledger:
             writes = {**again, **writes}
 
     def _prepare(self, key: _Key, noted: object) -> Write | None:
-        """The write of a recorded change; None for deleting a document that was never written."""
+        """The write of entries, or of a document that is deleted; None if it was never written."""
         kind, id = key
         if not kind:
             assert isinstance(noted, tuple)
             position, entries = noted
             stream = id.partition(_PART)[0]
-            return Append(
-                stream, entries, self._lengths.setdefault(stream, 0) if position is _ANY_POSITION else position
-            )
+            length = self._lengths.setdefault(stream, 0) if position is _ANY_POSITION else position
+            return Append(stream, entries, length)
         version = self._versions.get(key, 0)
-        if noted is None:
-            return Delete(kind, id, version) if version else None
-        return Put(kind, id, _encode(noted), version)
+        return Delete(kind, id, version) if version else None
 
     def _done(self, key: _Key, result: WriteDone) -> None:
         kind, id = key

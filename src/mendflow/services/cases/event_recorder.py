@@ -16,7 +16,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.case_reader import SNAPSHOT_EVERY_EVENTS, CaseReader
 from mendflow.services.cases.interrupted_cases import InterruptedCases
-from mendflow.services.cases.live_case import SNAPSHOT_KIND, CaseDocument, LiveCase, Snapshot, journal_of
+from mendflow.services.cases.live_case import SNAPSHOT_KIND, CaseDocument, LiveCase, Snapshot
 from mendflow.services.cases.long_steps import LongSteps
 
 log = logging.getLogger("mendflow.cases")
@@ -84,11 +84,12 @@ class EventRecorder:
             if problem:
                 self._give_up(live.document, problem)
                 return []
-            live.work += live.case.meter.work
-            if self._long_steps is not None:
-                self._long_steps.count(live.document.project, live.case.meter.work)
-                if isinstance(event.fact, FireTimer):
-                    self._long_steps.count_timer(live.document.project)
+            if self._long_steps is not None and isinstance(event.fact, FireTimer):
+                self._long_steps.count_timer(live.document.project)
+            if work := live.case.meter.work:  # the end of an item most often is none
+                live.work += work
+                if self._long_steps is not None:
+                    self._long_steps.count(live.document.project, work)
         return orders
 
     async def take_back(self, live: LiveCase) -> bool:
@@ -100,7 +101,7 @@ class EventRecorder:
 
     def append(self, live: LiveCase, event: Event) -> None:
         """Append an event to the journal that has been applied."""
-        self._ledger.append(journal_of(live.id), live.position, _encode(event))
+        self._ledger.append(live.journal, live.position, _encode(event))
         live.position += 1
 
     def save_snapshot_if_due(self, live: LiveCase) -> None:

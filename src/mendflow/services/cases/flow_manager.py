@@ -344,7 +344,9 @@ class FlowManager:
         """The order of an item has ended. Reported twice, it counts once."""
         if self._homes.loads_some:
             await self._homes.wait_until_loaded(case)
-        live = await self.at_hand(case)
+        live = self.live.get(case)
+        if live is not None and live.away is not None:
+            live = await self.at_hand(case)
         if live is None:
             return
         try:

@@ -296,6 +296,7 @@ class LiveCase:
     def __init__(self, case: Case, document: CaseDocument) -> None:
         self.case = case
         self.document = document
+        self.journal = journal_of(document.id)
         self.is_started_here = False  # and not loaded from the store: everything about it is in memory
         self.tally = Tally()
         self.position = 0

@@ -121,12 +121,13 @@ class LongSteps:
 
     def wants(self, project: str, case: Case) -> bool:
         """Whether the steps of this case are to be done aside by now."""
-        if _is_large(case):
+        bucket = self._buckets.find(project)
+        has_done_much = bucket is not None and bucket.was_empty
+        if not (has_done_much or self._long_until) or _is_large(case):
             return False
         now = self._now_s()
         if self._long_until.get(project, 0.0) > now:
             return True
-        bucket = self._buckets.find(project)
         return bucket is not None and bucket.wait_s(0, now) > 0
 
     def turn(self, project: str) -> AbstractAsyncContextManager[None]:

@@ -20,6 +20,7 @@ from mendflow.services.cases.live_case import CaseDocument, Confinement
 from mendflow.services.domains.case_files import FORBIDDEN_HERE, CaseFiles
 from mendflow.services.domains.file_origins import FileOrigins, demand_own_files
 from mendflow.services.domains.hosted_cases import allowed_site, may_start
+from mendflow.services.domains.work_files import may_read_files
 
 DocumentOf = Callable[[CaseId], Awaitable[CaseDocument | None]]
 FlowsStartedBy = Callable[[Publication], Awaitable[Collection[str]]]
@@ -49,7 +50,8 @@ class ConfinedQueue:
             jobs = [await self._confined(job) for job in jobs]
         else:
             for job in jobs:
-                await self._demand_files(job, reissued=reissued)
+                if may_read_files(job.spec):
+                    await self._demand_files(job, reissued=reissued)
         await self._queue.submit(jobs, reissued=reissued)
 
     async def run(self, job: NewJob, *, reissued: bool = False) -> Outcome:

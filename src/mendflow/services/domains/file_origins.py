@@ -52,6 +52,7 @@ from mendflow.services.domains.work_files import (
     files_read_by_job,
     logical_files_in_flow,
     logical_sources_in_job,
+    may_give_files,
     once,
     spilled_in_value,
 )
@@ -97,7 +98,7 @@ class FileOrigins:
 
     def _item_finished(self, fact: ItemFinished) -> None:
         """What a called case gives back was made by expressions; what it got is remembered by itself."""
-        if not any(files_given_by_outcome(fact.outcome)):
+        if not may_give_files(fact.outcome) or not any(files_given_by_outcome(fact.outcome)):
             return
         item = fact.live.case.instances.get(fact.live.case.index.serials.get(fact.serial, 0))
         order = item.order if isinstance(item, Item) else None

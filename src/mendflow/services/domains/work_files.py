@@ -82,6 +82,12 @@ def files_given_by_outcome(outcome: Outcome) -> tuple[list[FileRef], list[FileRe
     return _by_kind(_named_in_outcome(outcome))
 
 
+def may_give_files(outcome: Outcome) -> bool:
+    """Whether there is anything in an outcome that looks like a reference to a file. Most have nothing."""
+    named = outcome.files or outcome.contents or outcome.file_lists or outcome.log is not None
+    return bool(named) or _may_refer(outcome.outputs)
+
+
 def _named_in_outcome(outcome: Outcome) -> list[FileRef]:
     found = [*outcome.files.values(), *outcome.contents]
     for refs in outcome.file_lists.values():
@@ -115,6 +121,16 @@ def logical_sources_in_job(spec: JobSpec) -> set[str]:
     """The logical names that a job reads files by, whatever their contents."""
     sources = (each for sources in spec.replicas.values() for each in sources)
     return {each.removeprefix(LOGICAL_PREFIX) for each in sources if each.startswith(LOGICAL_PREFIX)}
+
+
+def may_read_files(spec: JobSpec) -> bool:
+    """Whether there is anything in a job that looks like a file that it reads."""
+    function = spec.function
+    if spec.inputs or spec.replicas or spec.software is not None:
+        return True
+    if function is not None and (function.code is not None or function.bundle is not None):
+        return True
+    return _may_refer(spec.args) or _may_refer(spec.kwargs)
 
 
 def _named_in_job(spec: JobSpec) -> list[FileRef]:

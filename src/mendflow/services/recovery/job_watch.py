@@ -30,7 +30,7 @@ from mendflow.services.cases.interception_points import InterceptionPoints
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
-from mendflow.services.scheduling.facts import AttemptHeartbeat, FarWaits
+from mendflow.services.scheduling.facts import AttemptHeartbeats, FarWaits
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.waiting_reasons import WaitingReasons
 
@@ -74,14 +74,14 @@ class ExceptionMonitor:
         self._on_the_way = is_pilot_coming  # whether a pilot has been submitted that could take such a job
         self._violations = False  # whether any flow has rules for what happens while a job runs
         hub.subscribe(RulesChanged, lambda change: self._rules_changed(change.watched))
-        hub.subscribe(AttemptHeartbeat, self._heartbeat)
+        hub.subscribe(AttemptHeartbeats, self._heartbeats)
 
     def _rules_changed(self, watched: InterceptedFlows) -> None:
         self._violations = any(ExceptionType.VIOLATION in types for types in (*watched.values(), watched[NO_FLOW]))
 
-    def _heartbeat(self, heartbeat: AttemptHeartbeat) -> None:
-        if self._violations:
-            self.job_reported(heartbeat.job)
+    def _heartbeats(self, heard: AttemptHeartbeats) -> None:
+        for job in heard.jobs if self._violations else ():
+            self.job_reported(job)
 
     def start(self) -> None:
         for job in self._meta.jobs.values():

@@ -63,6 +63,7 @@ class Assigner:
         if limited or any(job.spec.secrets for job in jobs):
             taken, values = await self._prepare_or_put_back(pilot, request, jobs, limited)
             pilot.wants_jobs = len(taken) < want
+        lease_begins = self._meta.steady_ms_now()
         for place, id in enumerate(taken):
             job = self._meta.jobs[id]
             events = job_lifecycle.grant(
@@ -78,7 +79,7 @@ class Assigner:
             )
             self._meta.apply(job, events)
             assert job.pilot == pilot.id
-            self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady_ms_now())
+            self._meta.leases.grant(pilot.id, id, job.fence, now=lease_begins)
             pilot.held[id] = GrantedAttempt(request.serial, runs=place < slots_open)
             self._meta.changed(job, from_outside=True)
             spec = self._meta.spec_for_pilot(job)

@@ -37,7 +37,7 @@ from mendflow.services.scheduling.assigner import Assigner
 from mendflow.services.scheduling.attempt_ends import AttemptEnds
 from mendflow.services.scheduling.drained_pilots import DrainedPilots
 from mendflow.services.scheduling.facts import (
-    AttemptHeartbeat,
+    AttemptHeartbeats,
     BorrowedWork,
     JobMoved,
     PilotLost,
@@ -304,11 +304,11 @@ class Exchange:
                 named.add(beat.job)
                 if pilot.held[beat.job].hear(beat, ahead=beat.job in ahead):
                     self._hub.publish(JobMoved(self._meta.jobs[beat.job]))
-                self._hub.publish(AttemptHeartbeat(beat.job))
                 self._repeat_order(pilot, beat)
                 if beat.log_tail:
                     mask = self._hidden.of(self._meta.jobs[beat.job].spec.project)
                     pilot.log_tails[beat.job] = mask.mask(beat.log_tail)
+        self._hub.publish(AttemptHeartbeats([beat.job for beat in request.running if beat.job in named]))
         named |= self._held_reports(pilot, unjudged)
         for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:
             if id in pilot.held:

@@ -91,10 +91,10 @@ class WorkAnnouncer(Protocol):
     def summon(self, pilot: PilotRecord) -> None: ...
 
 
-class AttemptHeartbeat(NamedTuple):
-    """A pilot reports that it still runs an attempt of this job."""
+class AttemptHeartbeats(NamedTuple):
+    """A pilot reports that it still runs attempts of these jobs."""
 
-    job: JobId
+    jobs: Sequence[JobId]
 
 
 class PilotLost(NamedTuple):

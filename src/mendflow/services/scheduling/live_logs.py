@@ -43,5 +43,7 @@ class LiveLogReader:
 
     def end(self, job: JobId) -> None:
         """The attempt is over: nobody will answer any more."""
+        if not self._waiting:
+            return
         for wanted in [each for each in self._waiting if each.job == job]:
             self.hear(LogPart(wanted.job, wanted.fence, wanted.offset))

@@ -3,7 +3,10 @@
 Each column that a statement writes costs SQLite a part of the row, and work in every index that it is in, also if it
 has the same value as before. Most documents that are written again are in another state, and the same in every other
 column; many have no column at all. So the columns of what was written last are remembered. That is safe because the
-file lock keeps every other writer out, and because all of it is forgotten when a transaction fails."""
+file lock keeps every other writer out, and because all of it is forgotten when a transaction fails.
+
+Bodies are handed over as `bytearray`: for `bytes`, sqlite3 looks each time whether somebody has registered an adapter,
+which takes longer than to copy a body and to bind it."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence
@@ -17,6 +20,7 @@ from mendflow.stores.sqlite.searched_columns import (
     COLUMNS,
     COLUMNS_OF_MOST,
     NOTHING,
+    UNSEARCHED,
     PlainColumn,
     plain_columns,
     searched_columns,
@@ -73,20 +77,23 @@ class RowWriter:
                 written[key] = None
                 continue
             kind, version = key[0], versions[key]
+            if kind in UNSEARCHED:  # its columns are empty, and have been since it is there
+                same += (*key, version, bytearray(body))
+                continue
             columns = written[key] = plain_columns(kind, body)
             before = self._committed.get(key) if columns is not None else None
             if columns is None:
                 rows = cases if kind == CASE else full
-                rows += (*key, version, *searched_columns(kind, body), body)
+                rows += (*key, version, *searched_columns(kind, body), bytearray(body))
             elif before is not None and columns == before:
-                same += (*key, version, body)
+                same += (*key, version, bytearray(body))
             elif before is not None and _is_alike_but_for_state(columns, before):
-                state += (*key, version, columns[_STATE], body)
+                state += (*key, version, columns[_STATE], bytearray(body))
             elif columns == NOTHING:
-                nothing += (*key, version, body)
+                nothing += (*key, version, bytearray(body))
             else:
                 rows = cases if kind == CASE else full
-                rows += (*key, version, *columns, body)
+                rows += (*key, version, *columns, bytearray(body))
         if gone:
             self._connection.execute(sql.DELETE, (msgspec.json.encode(gone).decode(),))
         for statements, params in (
@@ -98,7 +105,7 @@ class RowWriter:
         ):
             statements.execute(self._connection, params)
 
-    def append(self, entries: list[str | int | bytes]) -> None:
+    def append(self, entries: list[str | int | bytearray]) -> None:
         """Add entries to streams: the stream, the position and the entry of each."""
         _APPEND.execute(self._connection, entries)
 

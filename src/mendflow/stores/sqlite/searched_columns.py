@@ -11,8 +11,9 @@ import msgspec
 PlainColumn = str | int | None
 Column = PlainColumn | float
 
-UNSEARCHED: Final = "snapshot"
-"""Nobody searches documents of this kind, and their field `state` is a whole case."""
+UNSEARCHED: Final = frozenset({"snapshot", "result"})
+"""Nobody searches documents of these kinds by a column. A field `state` of a snapshot is a whole case; a result has
+none of the fields, and there is one for each job."""
 
 CASE: Final = "case"
 """The only kind that is searched by the last four columns."""
@@ -77,8 +78,6 @@ def columns_of(kind: str) -> tuple[str, ...]:
 def plain_columns(kind: str, body: bytes) -> tuple[PlainColumn, ...] | None:
     """The columns of a document in which all are texts, whole numbers, or empty: values that are equal are the same in
     the store too. None if some are anything else."""
-    if kind == UNSEARCHED:
-        return NOTHING
     try:
         return _values_of(_decode_plain_case(body) if kind == CASE else _decode_plain(body))
     except msgspec.ValidationError:

@@ -301,7 +301,7 @@ class GroupChanges:
         self.lengths = lengths
         self.version = version
         self.bodies: dict[Key, bytes | None] = {}
-        self.entries: list[str | int | bytes] = []
+        self.entries: list[str | int | bytearray] = []
         self.removed: set[str] = set()  # streams; their entries of before the group go
 
     def decide(self, writes: Sequence[Write]) -> WriteOutcomes:
@@ -343,6 +343,6 @@ class GroupChanges:
         if actual != write.expected:
             return WriteConflict("stream", write.stream, write.expected, actual)
         for position, body in enumerate(write.entries, actual):
-            self.entries += (write.stream, position, body)
+            self.entries += (write.stream, position, bytearray(body))
         self.lengths[write.stream] = actual + len(write.entries)
         return WriteDone(actual + len(write.entries))
