@@ -11,7 +11,7 @@ import { JsonTree } from "@/components/json-tree";
 import { Facts } from "@/components/page";
 import { WhatItDoes } from "@/components/recovery/what-it-does";
 import { changeRule, contextPathsQuery, promoteRule, replayRules, retireRule, type ReplayView, type Rule, type RuleSet, type RuleSetView } from "@/components/recovery/queries";
-import { isRetired, setWords, type WalkedRule } from "@/components/recovery/rule-walk";
+import { isRetired, ruleWords, type WalkedRule } from "@/components/recovery/rule-walk";
 import { ErrorState } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { toast } from "@/components/toasts";
@@ -32,6 +32,7 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
     void client.invalidateQueries({ queryKey: ["rules"] });
   };
   const retired = isRetired(rule);
+  const named = ruleWords({ rules: set.name, rule: rule.id, type, task }, "Rule");
   const close = () => setDialog("");
   const [promoted, setPromoted] = useState(false);
   return (
@@ -59,14 +60,14 @@ export function RuleDetails({ set, type, task, walked }: { set: RuleSetView; typ
       {rule.note && <p>{rule.note}</p>}
       <h3><Word of="cornerstone">Cornerstone</Word>: the failure that it was made for</h3>
       {rule.cornerstone ? <JsonTree value={rule.cornerstone} open={2} label="Cornerstone" /> : <p className="muted">{set.hidden_cornerstones.includes(`${type}/${task}/${rule.id}`) ? "It is in a project that you do not see." : "None is kept."}</p>}
-      <ConfirmDialog title={`Put rule ${rule.id} in force`} open={dialog === "promote"} act="Put in force" onClose={close} onAct={async () => { await promoteRule(set.name, rule.id, type, task); setPromoted(true); done(`Rule ${rule.id} of ${setWords(set.name)} is in force`); }} will={<><p>From now on it decides: <strong>{rule.exlet || "nothing"}</strong> is done where it holds, in running cases too. What was decided before stays.</p>{dialog === "promote" && rule.exlet && <WhatItDoes set={set} exlet={rule.exlet} />}<Past set={set} type={type} task={task} rule={rule.id} change={{ passive: false }} /></>} />
+      <ConfirmDialog title={`Put rule ${rule.id} in force`} open={dialog === "promote"} act="Put in force" onClose={close} onAct={async () => { await promoteRule(set.name, rule.id, type, task); setPromoted(true); done(`${named} is in force`); }} will={<><p>From now on it decides: <strong>{rule.exlet || "nothing"}</strong> is done where it holds, in running cases too. What was decided before stays.</p>{dialog === "promote" && rule.exlet && <WhatItDoes set={set} exlet={rule.exlet} />}<Past set={set} type={type} task={task} rule={rule.id} change={{ passive: false }} /></>} />
       <ConfirmDialog
         title={`Retire rule ${rule.id}`}
         open={dialog === "retire"}
         act="Retire"
         danger
         onClose={close}
-        onAct={async () => { await retireRule(set.name, rule.id, type, task, exceptions, note); done(`Rule ${rule.id} of ${setWords(set.name)} is out of use`); }}
+        onAct={async () => { await retireRule(set.name, rule.id, type, task, exceptions, note); done(`${named} is out of use`); }}
         will={
           <>
             <p>It stays in its place and never holds. An earlier version can be restored.</p>

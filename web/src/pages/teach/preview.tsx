@@ -10,7 +10,7 @@ import { ApplyPanel } from "@/components/recovery/apply-panel";
 import { withTerm } from "@/components/recovery/conditions";
 import { addRule, agreementQuery, failuresQuery, promoteRule, ruleSetQuery, type FailureView, type RuleSpec, type TrialEntry, type TrialView } from "@/components/recovery/queries";
 import { RuleTreeView } from "@/components/recovery/rule-tree-view";
-import { pathTo, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
+import { pathTo, ruleWords, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
 import { Glossed } from "@/components/word";
@@ -143,7 +143,7 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
     try {
       const added = await addRule({ ...spec, passive, expected: draft.basis });
       onChange({ saved: { rules: added.rules, version: added.version, type: added.type, task: added.task, rule: added.rule, inForce: !passive }, basis: added.version });
-      toast("good", `Rule ${added.rule} of ${setWords(added.rules)} is ${passive ? "on trial" : "in force"}`);
+      toast("good", `${ruleWords(added, "Rule")} is ${passive ? "on trial" : "in force"}`);
       void Promise.all(["rules", "failures", "proposals"].map((key) => client.invalidateQueries({ queryKey: [key] })));
     } catch (refused) {
       setError(refused);
@@ -198,7 +198,7 @@ function SavedPanel({ draft, onChange, onClear, onCase }: PreviewProps) {
     try {
       const made = await promoteRule(saved.rules, saved.rule, saved.type, saved.task);
       onChange({ saved: { ...saved, version: made.version, inForce: true } });
-      toast("good", `Rule ${saved.rule} of ${setWords(saved.rules)} is in force`);
+      toast("good", `${ruleWords(saved, "Rule")} is in force`);
       void Promise.all(["rules", "failures"].map((key) => client.invalidateQueries({ queryKey: [key] })));
     } catch (refused) {
       setError(refused);
@@ -208,7 +208,7 @@ function SavedPanel({ draft, onChange, onClear, onCase }: PreviewProps) {
     <Panel title={saved.inForce ? "In force" : "On trial"}>
       <div className="stack">
         <p role="status">
-          <Link to="/rules/$name" params={{ name: saved.rules }} search={{ rule: saved.rule, tree: `${saved.type}/${saved.task}` }}>Rule {saved.rule} of {setWords(saved.rules)}</Link> is {saved.inForce ? "in force: it decides from now on." : "on trial: it is asked and recorded, and does nothing."}
+          <Link to="/rules/$name" params={{ name: saved.rules }} search={{ rule: saved.rule, tree: `${saved.type}/${saved.task}` }}>{ruleWords(saved, "Rule")}</Link> is {saved.inForce ? "in force: it decides from now on." : "on trial: it is asked and recorded, and does nothing."}
         </p>
         {!saved.inForce && (
           <p className="muted">
