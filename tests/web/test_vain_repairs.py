@@ -92,3 +92,73 @@ def test_what_waits_for_its_next_try_waits_for_nobody(recovery: WebServer, brows
         asked.get_by_role("button", name="Try now").click()
         expect(asked).to_be_hidden()
     recovery.wait_for(f"/failures/{group['id']}", lambda said: said["group"]["count"] == 2)
+
+
+def test_a_rule_that_did_not_help_is_changed_and_its_exlet_edited(recovery: WebServer, browser: Browser) -> None:
+    group, _ = failed(recovery, "mended", "A", code=54)
+    teach(recovery, group, "fault.exit_code == 54 && job.generation <= 3")
+    recovery.ask("POST", f"/failures/{group}/apply", {"retry": False})
+    recovery.wait_for(f"/failures/{group}", lambda said: said["group"]["handled"][0]["results"] == {"failed": 3})
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{group}/teach")
+        note = page.get_by_role("note", name="Rules that did not help")
+        expect(note).to_contain_text("Rule 1 for align of mended takes this cause up already")
+        expect(note).to_contain_text("3 times, and failed each time")
+        note.get_by_role("link", name="Change rule 1 instead").click()
+        dialog = page.get_by_role("dialog", name="Change rule 1")
+        choice = dialog.get_by_label("Exlet")
+        expect(choice.locator("optgroup[label='Of mended'] option")).to_have_text(["mkdir-then-re-submit"])
+        expect(choice.locator("optgroup[label='Shipped'] option", has_text="more-memory")).to_have_count(1)
+        choice.select_option("more-memory")
+        dialog.get_by_role("button", name="Save").click()
+        expect(dialog).to_be_hidden()
+        expect(page.get_by_role("region", name="What more-memory does")).to_be_visible()
+        page.get_by_role("link", name=re.compile("^Exlets")).click()
+        exlets = page.get_by_role("region", name="Exlets")
+        expect(exlets).to_contain_text("Run a command, then re-submit")
+        exlets.get_by_role("button", name="mkdir-then-re-submit").click()
+        pane = page.get_by_role("complementary", name="Exlet mkdir-then-re-submit")
+        expect(pane).to_contain_text("mkdir -p indexes")
+        pane.get_by_role("button", name="Edit the exlet").click()
+        editor = page.get_by_role("dialog", name="Edit mkdir-then-re-submit")
+        editor.get_by_role("button", name="Add notify", exact=True).click()
+        editor.get_by_role("button", name=re.compile("^Settings of step 1")).click()
+        editor.get_by_role("textbox", name="command").fill("")
+        expect(editor.get_by_text("no command yet")).to_be_visible()
+        expect(editor.get_by_role("button", name="Save")).to_be_disabled()
+        editor.get_by_role("textbox", name="command").fill("make-index")
+        editor.get_by_role("button", name="Save").click()
+        expect(editor).to_be_hidden()
+        expect(pane).to_contain_text("make-index")
+    made = recovery.ask("GET", "/rules/mended")
+    assert made["version"] == 3
+    tree = made["rules"]["trees"]["abort"]["align"]["rules"]["1"]
+    assert tree["exlet"] == "more-memory" and tree["cornerstone"]
+
+
+def test_a_bound_holds_for_the_case_at_hand_and_the_true_reason_stands_at_the_buttons(
+    recovery: WebServer, browser: Browser
+) -> None:
+    group, _ = failed(recovery, "bounded", "A", code=55)
+    teach(recovery, group, "fault.exit_code == 55 && job.generation <= 3")
+    recovery.ask("POST", f"/failures/{group}/apply", {"retry": False})
+    recovery.wait_for(f"/failures/{group}", lambda said: said["group"]["handled"][0]["results"] == {"failed": 3})
+    with watched(browser, recovery.url) as context:
+        page = context.page()
+        page.goto(f"/failures/{group}/teach?term=fault.exit_code%20%3D%3D%2055%20%26%26%20job.generation%20%3C%3D%203")
+        page.get_by_role("radio", name=re.compile("^mkdir-then-re-submit")).click()
+        expect(page.get_by_text("job.generation is 4 there. Change it, or choose another case.")).to_be_visible()
+        expect(page.get_by_text("It would break a cornerstone")).to_have_count(0)
+        page.get_by_role("button", name=re.compile("^Remove job.generation")).click()
+        expect(page.get_by_text("there job.generation is 4 already")).to_be_visible()
+        page.get_by_role("button", name="End it after three more tries").click()
+        expect(page.get_by_label("Parts of the condition")).to_contain_text("6")
+        page.get_by_role("button", name="Save on trial").click()
+        expect(page.get_by_role("status").filter(has_text="is on trial")).to_be_visible()
+        expect(page.get_by_text("What it would have done")).to_have_count(0)
+        page.goto(f"/failures/{group}/teach")
+        saved = page.get_by_role("note", name="A rule is saved")
+        expect(saved).to_contain_text("You have saved rule 2 for align of bounded")
+        saved.get_by_role("button", name="Teach another rule").click()
+        expect(page.get_by_text("Nothing yet.")).to_be_visible()

@@ -27,7 +27,8 @@ const FLOWS_ASKED = 4;
  * only what was known before a rule was saved does not. */
 function useRuleHolds(samples: readonly DecisionView[], saved: ApplyProps["saved"]): boolean | "asking" | undefined {
   const mayEvaluate = useMay("evaluate_rules");
-  const asked = [...new Map(samples.map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
+  const open = samples.filter((each) => !each.replaced_by && each.state !== "done" && each.state !== "failed"); // a rule may hold for earlier tries alone
+  const asked = [...new Map((open.length ? open : samples).toReversed().map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
   const sets = useQueries({ queries: asked.map((each) => ({ ...ruleSetQuery(each.flow), enabled: mayEvaluate })) });
   const isOld = sets.some((set, at) => asked[at]?.flow === saved?.rules && (set.data?.version ?? 0) < (saved?.version ?? 0));
   const said = useQueries({
