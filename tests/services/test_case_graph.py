@@ -119,6 +119,20 @@ async def test_a_repair_whose_job_has_not_ended_is_under_way_and_not_done(world:
     assert node(await world.domain.case_graph(case), "exlet:a:again").counts == {"completed": 1}
 
 
+async def test_an_exlet_that_never_helped_has_failed_and_the_case_says_what_was_in_vain(world: World) -> None:
+    again = exlet("again", mend(Primitive.RESUBMIT))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("job.generation <= 2", "again"), exlets=[again]))
+    case = await world.start(flow(A))
+    for _ in range(3):
+        await world.take()
+        await world.report(a=FAILED)
+    await world.until_status(case, "failed")
+    repair = node(await world.domain.case_graph(case), "exlet:a:again")
+    assert (repair.counts, repair.state, repair.note) == ({"failed": 2}, "failed", "2 failed")
+    facts = " ".join((await world.domain.why(case)).facts)
+    assert "tells what rules did in vain" in facts and "offers a rule" not in facts
+
+
 async def test_an_open_user_task_waits_for_a_person_also_inside_a_call(world: World) -> None:  # UI-1
     ask = UserTask(name="ask", role="clerk", title="Sign it")
     await world.domain.deploy(Flow(name=FlowName("inner"), body=ask))

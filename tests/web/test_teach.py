@@ -60,7 +60,7 @@ def test_an_unknown_failure_is_taught_and_its_cases_recover(recovery: WebServer,
         came = page.get_by_role("list", name="What came of each case").get_by_role("listitem")
         expect(came.filter(has_text="recovered")).to_have_count(3)
         assert all(each.evaluate(FITS) for each in came.all()), "what came of a case is cut"
-        page.get_by_role("link", name=re.compile("^Rule 1 of taught")).click()
+        page.get_by_role("link", name=re.compile("^Rule 1 for solver of taught")).click()
         does = page.get_by_role("region", name="What ask-for-another-token does")
         expect(does).to_contain_text("re-submit wait = 1 s")
     assert [recovery.client.case(case).status for case in cases] == ["completed"] * 3
@@ -275,7 +275,7 @@ def test_a_repair_that_runs_a_command_is_composed_and_can_be_read_before_it_is_i
         page.get_by_role("button", name="Save on trial").click()
         saved = page.get_by_label("Text of make-calib-then-re-submit")
         expect(saved).to_contain_text(command)
-        page.get_by_role("link", name=re.compile("^Rule 1 of stations")).click()
+        page.get_by_role("link", name=re.compile("^Rule 1 for calibrate of stations")).click()
         panel = page.get_by_role("region", name="What make-calib-then-re-submit does")
         expect(panel).to_contain_text("quote(case.data.sample)")
         page.get_by_role("button", name="Put in force").click()
@@ -284,7 +284,9 @@ def test_a_repair_that_runs_a_command_is_composed_and_can_be_read_before_it_is_i
         asked.get_by_role("button", name="Put in force").click()
         expect(asked).to_be_hidden()
         page.get_by_role("link", name=re.compile("^Exlets")).click()
-        expect(page.get_by_role("region", name="Exlets")).to_contain_text("quote(case.data.sample)")
+        page.get_by_role("region", name="Exlets").get_by_role("button", name="make-calib-then-re-submit").click()
+        opened = page.get_by_role("complementary", name="Exlet make-calib-then-re-submit")
+        expect(opened).to_contain_text("quote(case.data.sample)")
         page.goto(f"/failures/{group}")
         page.get_by_role("button", name="Apply to 1 failure").click()
         page.get_by_role("button", name="Apply", exact=True).click()

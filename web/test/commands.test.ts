@@ -16,7 +16,7 @@ describe("commands in the server's sentences", () => {
     expect(where(actionFor("mendflow resume", { subject: "night-7f3k:align" }))).toEqual(["resume", "Resume align"]);
     expect(where(actionFor("mendflow cancel night-7f3k.2", about))).toEqual(["cancel", "Cancel: night-7f3k.2"]);
     expect(where(actionFor("mendflow rerun night-7f3k --from-failed", about))).toEqual(["rerun", "Run again from what failed: night-7f3k"]);
-    expect(where(actionFor("mendflow rules levels drain 2"))).toEqual(["drain", "Drain level 2"]);
+    expect(where(actionFor("mendflow rules levels drain 2"))).toEqual(["drain", "Try now"]);
   });
   it("that a job has printed are no acts on other cases", () => {
     expect(actionFor("mendflow cancel other-1a2b", { subject: "night-7f3k" })).toBeNull();
@@ -54,7 +54,7 @@ describe("alerts", () => {
     expect(actionsOf({ ...alert, kind: "case-held", closed_at: 1 }).every((each) => each.kind === "link")).toBe(true);
   });
   it("name the level and the rule that they are about", () => {
-    expect(actionsOf({ ...alert, kind: "level-fills", subject: "level 2 at north" }).map((each) => each.label)).toContain("Drain level 2");
+    expect(actionsOf({ ...alert, kind: "level-fills", subject: "level 2 at north" }).map((each) => each.label)).toContain("Try now");
     expect(where(actionsOf({ ...alert, kind: "rule-errs", subject: "night/abort/align/7" })[0] ?? null)).toEqual(["/rules/$name", { name: "night" }, { tree: "abort/align", rule: 7 }]);
   });
 });

@@ -14,7 +14,7 @@ vi.mock("@tanstack/react-router", async (original) => ({
   Link: (props: { children: ReactNode }) => props.children,
 }));
 
-const VIEW = { group: { id: "g1" }, samples: [{ id: "d1", flow: "night" }], open_waiting: 2, open_failed: 0 } as never;
+const VIEW = { group: { id: "g1", waiting: 2 }, samples: [{ id: "d1", flow: "night" }], open_waiting: 2, open_failed: 0 } as never;
 let client: QueryClient;
 
 beforeEach(() => {

@@ -73,9 +73,10 @@ export function requeue(job: string): RequestAction {
   };
 }
 
+/** Jobs wait together for their next try, by how often each was tried: so others of as many tries begin as well. */
 export function drainLevel(level: string): RequestAction {
   return {
-    kind: "request", label: `Drain level ${level}`, needs: "drain", title: `Drain level ${level}`, will: "All failed jobs that wait in this level are tried again now, instead of when their time has come.", done: `What waited in level ${level} is tried again`,
+    kind: "request", label: "Try now", needs: "drain", title: "Try now", will: "What waits for its next try runs again at once, instead of when its time has come; also in other cases, where it was tried as often.", done: "What waited for another try is tried now",
     run: () => ask(api.POST("/api/v1/levels/{level}/drain", { params: { path: { level } } })),
   };
 }

@@ -88,6 +88,11 @@ export function actionFor(text: string, about: About = {}): Action | null {
   return null;
 }
 
+/** The commands that a sentence names. */
+export function commandsIn(sentence: string): string[] {
+  return sentence.split("`").filter((_, at) => at % 2);
+}
+
 /** The sentence up to where it begins to speak of commands. */
 export function withoutCommands(sentence: string): string {
   const first = sentence.indexOf("`mendflow ");

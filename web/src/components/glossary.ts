@@ -7,7 +7,7 @@ export const GLOSSARY = {
   primitives: "The steps that exlets are made of: suspend, re-submit with more memory, wait, force-complete, and so on.",
   exception: "A moment in the life of a case or of an item at which rules are asked: it is about to start, it failed (abort), it took too long (timeout), and so on.",
   abort: "Rules for abort are asked when something of a case has failed, such as a job. Rules of other kinds are asked at other moments: before an item starts, after it is done, when it takes too long.",
-  level: "Jobs that failed for a passing reason wait in levels before they are tried again: in level 1 for a short time, in each higher one for longer. Draining a level tries all in it at once.",
+  level: "Jobs that failed for a passing reason wait in levels before they are tried again: in level 1 for a short time, in each higher one for longer. “Try now” tries all in it at once.",
   cornerstone: "A failure that a rule was made for. It is kept with the rule, so that no later change takes the rule away from it unnoticed.",
   "without handlers": "What the flow has for failures and cancellation (its fault handlers, and what undoes work that is done) is not run.",
   cornerstones: "Failures that rules were made for. Each is kept with its rule, so that no later change takes the rule away from it unnoticed.",

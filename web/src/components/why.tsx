@@ -3,7 +3,8 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { whyQuery } from "@/api/queries";
 import { stateOf } from "@/api/states";
-import { Sentence } from "./action-buttons";
+import { ActionRow, Sentence } from "./action-buttons";
+import { actionFor, commandsIn, withoutCommands } from "./commands";
 import { ErrorState, Loading } from "./states-of-page";
 import { StateIcon } from "./state-badge";
 import { Time } from "./time";
@@ -15,17 +16,21 @@ export function Why({ subject, facts = 6 }: { subject: string; facts?: number })
   if (!query.data) return <Loading lines={2} label="Why" />;
   const why = query.data;
   const about = { subject, group: why.repairs?.find((each) => each.group)?.group };
+  const isRetried = why.until > 0;
   const shown = all ? why.facts : why.facts.slice(0, facts);
   return (
     <section className="why" aria-label={`Why ${subject}`}>
       <p className="why-sentence">
         <StateIcon state={stateOf(why.state)} size={14} />
-        <span><Sentence text={why.sentence} about={about} /></span>
+        <span><Sentence text={isRetried ? withoutCommands(why.sentence) : why.sentence} about={about} /></span>
       </p>
-      {why.until > 0 && (
-        <p className="muted">
-          It is tried again <Time at={why.until} />.
-        </p>
+      {isRetried && (
+        <>
+          <p className="muted">
+            It waits for its next try <Time at={why.until} />. Nobody has to do anything.
+          </p>
+          <ActionRow label="What can be done about the wait" actions={commandsIn(why.sentence).flatMap((each) => actionFor(each, about) ?? [])} />
+        </>
       )}
       {shown.length > 0 && (
         <ul className="why-facts">

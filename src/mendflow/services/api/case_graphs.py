@@ -295,9 +295,12 @@ def by_task_and_exlet(decisions: Iterable[Decision]) -> dict[tuple[str, str], li
 
 
 def exlet_node(key: tuple[str, str], decisions: Sequence[Decision]) -> GraphNode:
-    """What an exlet did for one task. `decisions` come the newest first."""
+    """What an exlet did for one task. `decisions` come the newest first. One that ran to its end each time, and never
+    helped, has failed."""
     task, exlet = key
-    states = {"running": "running", "done": "completed", "failed": "failed", "rejected": "cancelled"}
+    in_vain = all(each.result == "failed" for each in decisions if each.state == "done")
+    done = "failed" if in_vain else "completed"
+    states = {"running": "running", "done": done, "failed": "failed", "rejected": "cancelled"}
     counts = dict(
         Counter("repairing" if each.result == RETRYING else states.get(each.state, each.state) for each in decisions)
     )

@@ -223,7 +223,8 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
             *told.facts,
         ]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
-        rule = f"`mendflow failures show {newest.group}` offers a rule"
+        offers = "tells what rules did in vain" if newest.tried else "offers a rule"
+        rule = f"`mendflow failures show {newest.group}` {offers}"
         failed_only = f"`mendflow rerun {newest.case} --from-failed` runs what did not succeed"
         again = f"`mendflow rerun {newest.case}` runs it again" if undone else failed_only
         goes_on = f"`mendflow rerun --group {newest.group}` lets all cases that failed alike go on, of other flows too"

@@ -36,17 +36,15 @@ def with_wait(
     entry = waiting[0]
     own = [each for each in repairs if each.item == entry.item]
     who = f"case {entry.case}" if told.subject == entry.case and is_idle else str(entry.item)
-    sentence = _sentence(who, entry, own, waits_ms)
-    if len(waiting) > 1:
-        sentence += f" So do {len(waiting) - 1} more of its items."
+    sentence = _sentence(who, entry, own, waits_ms, more=len(waiting) - 1)
     facts = [told.sentence, *told.facts]
-    if told.subject == entry.case and not is_idle:
-        sentence, facts = f"{told.sentence} {sentence}", told.facts
+    if told.subject == entry.case:  # that nothing of it runs is said by what it waits for
+        sentence, facts = (sentence if is_idle else f"{told.sentence} {sentence}"), told.facts
     state = "waiting" if is_idle or told.subject != entry.case else told.state
     return msgspec.structs.replace(told, state=state, sentence=sentence, facts=facts, until=entry.due_at)
 
 
-def _sentence(who: str, entry: LevelEntry, own: Sequence[DecisionView], waits_ms: Sequence[int]) -> str:
+def _sentence(who: str, entry: LevelEntry, own: Sequence[DecisionView], waits_ms: Sequence[int], *, more: int) -> str:
     fault = own[0].fault if own else None
     is_file = fault is not None and fault.category is Category.DATA
     of_item = f" of {entry.item}" if who != entry.item else ""
@@ -55,8 +53,9 @@ def _sentence(who: str, entry: LevelEntry, own: Sequence[DecisionView], waits_ms
     why = f": {fault.message}" if fault is not None else ""
     by_default = bool(own) and own[0].rules == DEFAULT_RULES
     last = f", the last one at {clock(_last_at(entry, waits_ms))}" if by_default and entry.level < len(waits_ms) else ""
+    so_do = f" So do {more} more of its items." if more else ""
     return (
-        f"{who} {what}{since}{why}. The next try is at {clock(entry.due_at)}{last}:"
+        f"{who} {what}{since}{why}.{so_do} The next try is at {clock(entry.due_at)}{last}:"
         f" `mendflow rules levels drain {entry.level}` tries now, `mendflow cancel {entry.case}` stops waiting."
     )
 

@@ -1,8 +1,9 @@
 /** Rules applied to what waits or has failed: how far that has come, what came of each case, and a stop. */
-import { keepPreviousData, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
+import { keepPreviousData, useInfiniteQuery, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useId, useState } from "react";
 import { caseOfDecision } from "@/api/case-ids";
+import { casesQuery } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { ConfirmDialog } from "@/components/dialog";
 import { number, plural } from "@/components/format";
@@ -10,7 +11,8 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { applyQuery, applyRules, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, UNDER_WAY, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
+import { cameOfCases } from "./came-of-cases";
+import { applyQuery, applyRules, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
 
 interface ApplyProps {
   view: FailureView;
@@ -25,7 +27,8 @@ const FLOWS_ASKED = 4;
  * only what was known before a rule was saved does not. */
 function useRuleHolds(samples: readonly DecisionView[], saved: ApplyProps["saved"]): boolean | "asking" | undefined {
   const mayEvaluate = useMay("evaluate_rules");
-  const asked = [...new Map(samples.map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
+  const open = samples.filter((each) => !each.replaced_by && each.state !== "done" && each.state !== "failed"); // a rule may hold for earlier tries alone
+  const asked = [...new Map((open.length ? open : samples).toReversed().map((each) => [each.flow, each])).values()].slice(0, FLOWS_ASKED);
   const sets = useQueries({ queries: asked.map((each) => ({ ...ruleSetQuery(each.flow), enabled: mayEvaluate })) });
   const isOld = sets.some((set, at) => asked[at]?.flow === saved?.rules && (set.data?.version ?? 0) < (saved?.version ?? 0));
   const said = useQueries({
@@ -37,18 +40,29 @@ function useRuleHolds(samples: readonly DecisionView[], saved: ApplyProps["saved
   return said.length > 0 && said.every((each) => each.isSuccess) ? false : undefined;
 }
 
-/** What the button counts. */
-function openWords(waiting: number, failed: number): string {
-  return [waiting && `${plural(waiting, "waits", "wait")} for a person`, failed && `${number(failed)} of failed cases`].filter(Boolean).join(", ");
+/** What the rules can still be asked about: what waits for a person, what waits for its next try without anybody, and what its
+ * case has failed by. */
+export function openOf(view: Pick<FailureView, "open_waiting" | "open_failed"> & { group: Pick<FailureView["group"], "waiting"> }): { person: number; retry: number; failed: number } {
+  const person = Math.min(view.open_waiting, view.group.waiting);
+  return { person, retry: view.open_waiting - person, failed: view.open_failed };
 }
 
-function waitingWords(waiting: number): string {
-  return waiting ? `${plural(waiting, "failure")} ${waiting === 1 ? "waits" : "wait"} for a person.` : "";
+type Open = ReturnType<typeof openOf>;
+
+/** What the button counts. */
+function openWords({ person, retry, failed }: Open): string {
+  return [person && `${plural(person, "waits", "wait")} for a person`, retry && `${plural(retry, "waits", "wait")} for its next try`, failed && `${number(failed)} of failed cases`].filter(Boolean).join(", ");
+}
+
+function waitingWords({ person, retry, failed }: Open): string {
+  const alone = retry > 0 && !person && !failed ? " Nobody has to do anything." : "";
+  return [person && `${plural(person, "failure")} ${person === 1 ? "waits" : "wait"} for a person.`, retry && `${plural(retry, "failure")} ${retry === 1 ? "is" : "are"} tried again when the time has come.${alone}`].filter(Boolean).join(" ");
 }
 
 export function ApplyPanel({ view, saved }: ApplyProps) {
   const onTrial = saved !== undefined && !saved.inForce;
-  const { group: info, samples, open_waiting: waiting, open_failed: failed } = view;
+  const { group: info, samples } = view;
+  const counts = openOf(view);
   const group = info.id;
   const client = useQueryClient();
   const mayApply = useMay("apply_rules");
@@ -58,7 +72,8 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
   const [retry, setRetry] = useState(false);
   const [asked, setAsked] = useState(false);
   const progress = useQuery(applyQuery(group, asked));
-  const open = waiting + failed;
+  const open = view.open_waiting + view.open_failed;
+  const forPeople = counts.person + counts.failed > 0;
   const answer = useRuleHolds(samples, saved);
   const holds = answer === "asking" ? undefined : answer;
   // As long as it is not known whether a rule holds, nothing is offered that the answer would take away again.
@@ -92,14 +107,14 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
           )}
           {mayApply && !state?.running && open > 0 && (
             <>
-              <span className="muted">{openWords(waiting, failed)}</span>
-              {cannot && (
+              <span className="muted">{openWords(counts)}</span>
+              {cannot && forPeople && (
                 <button type="button" className="button small" onClick={() => begin(true)}>
                   <Icon name="run" size={14} /> Try again as they are
                 </button>
               )}
-              <button type="button" className={cannot ? "button small" : "button small primary"} disabled={cannot !== "" || looking} aria-describedby={cannot ? `${id}-why` : undefined} onClick={() => begin(false)}>
-                <Icon name="run" size={14} /> Apply to {plural(open, "failure")}
+              <button type="button" className={cannot || !forPeople ? "button small" : "button small primary"} disabled={cannot !== "" || looking} aria-describedby={cannot ? `${id}-why` : undefined} onClick={() => begin(false)}>
+                <Icon name="run" size={14} /> {forPeople ? `Apply to ${plural(open, "failure")}` : `Apply to ${number(open)} under repair`}
               </button>
             </>
           )}
@@ -108,10 +123,10 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
     >
       {mayApply && !state?.running && open > 0 && cannot && (
         <p className="muted" id={`${id}-why`}>
-          {cannot} {waitingWords(waiting)}
+          {cannot} {waitingWords(counts)}
         </p>
       )}
-      {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{waitingWords(waiting)} A rule that is in force is applied to them here.</p>}
+      {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{waitingWords(counts)} A rule that is in force is applied to them here.</p>}
       <ConfirmDialog
         title="Apply the rules"
         open={asking}
@@ -121,7 +136,7 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
         will={
           <>
             <p>
-              The rules are asked again about {plural(open, "failure")}: {waiting} that {waiting === 1 ? "waits" : "wait"} for a person, {failed} whose cases have failed. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is. Cases that were mended or run again since are left out.
+              The rules are asked again about {plural(open, "failure")}: {counts.person} that {counts.person === 1 ? "waits" : "wait"} for a person, {counts.retry > 0 && <>{counts.retry} that {counts.retry === 1 ? "waits" : "wait"} for the next try, </>}{counts.failed} whose cases have failed. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is. Cases that were mended or run again since are left out.
             </p>
             <label className="check-label">
               <input type="checkbox" checked={retry} onChange={(event) => setRetry(event.target.checked)} /> also try again, as they are, those that no rule takes up
@@ -133,13 +148,24 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
   );
 }
 
+const CASES_ASKED = 100;
+
+/** How each of these cases stands, as far as that is known. */
+function useStatus(ids: readonly string[]): Map<string, string> {
+  const asked = ids.slice(0, CASES_ASKED);
+  const found = useInfiniteQuery({ ...casesQuery({ where: `id in [${asked.map((id) => `'${id}'`).join(", ")}]` }), enabled: asked.length > 0 });
+  return new Map(found.data?.pages.flatMap((page) => page.data).map((view) => [view.id, view.status]));
+}
+
 function Progress({ state, group }: { state: ApplyProgress; group: string }) {
   const decisions = useQuery(groupDecisionsQuery(group));
   const reasons = new Map(Object.entries(state.refused).map(([id, why]) => [caseOfDecision(id), why]));
-  const asked = new Set([...[...state.taken_up, ...state.left].map(caseOfDecision), ...reasons.keys()]);
-  const rows = (decisions.data ?? []).filter((each) => asked.has(each.case));
-  const newest = new Map(rows.map((each) => [each.case, rows.find((one) => one.case === each.case) ?? each]));
-  const recovered = [...newest.values()].filter((each) => each.result === "recovered").length;
+  const asked = new Set([...state.taken_up, ...state.left, ...Object.keys(state.refused)]);
+  const status = useStatus([...new Set([...asked].map(caseOfDecision))]);
+  const cameOf = cameOfCases(decisions.data ?? [], asked, state.started_at, status);
+  const shown = new Set(cameOf.map((each) => each.case));
+  const recovered = cameOf.filter((each) => each.word === "recovered").length;
+  const inVain = cameOf.filter((each) => each.state === "failed" && each.tried).length;
   const { taken, cases, left, refused } = countsOfApply(state);
   return (
     <div className="stack">
@@ -149,33 +175,22 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
           {state.stopped ? "Stopped" : state.running ? "Under way" : "Done"}: {plural(taken, "failure")} taken up{taken > 0 && ` in ${plural(cases, "case")}`}, {number(left)} left as {left === 1 ? "it is" : "they are"}
           {refused > 0 && `, ${number(refused)} refused`}
           {recovered > 0 && `; ${plural(recovered, "case")} recovered`}
+          {inVain > 0 && `; ${plural(inVain, "case")} failed again`}
         </span>
         <span className="muted">by {state.by}</span>
       </div>
-      {newest.size > 0 && (
+      {cameOf.length > 0 && (
         <ul className="apply-results" aria-label="What came of each case">
-          {[...newest.values()].slice(0, 200).map((each) => (
-            <li key={each.id}>
+          {cameOf.slice(0, 200).map((each) => (
+            <li key={each.case}>
               <Link to="/cases/$case" params={{ case: each.case }}>{each.case}</Link>
-              <span className="muted">{each.exlet ? `${each.exlet}${each.rule === null ? "" : ` (rule ${each.rule})`}` : "nothing was done"}</span>
-              <span className="apply-result">
-                {reasons.has(each.case) ? (
-                  <StateBadge state="failed" word={`refused: ${reasons.get(each.case)}`} />
-                ) : each.result === "recovered" ? (
-                  <StateBadge state="done" word="recovered" />
-                ) : each.state === "waiting" ? (
-                  <StateBadge state="person" word="waits: no rule took it up" />
-                ) : each.result && each.result !== UNDER_WAY ? (
-                  <StateBadge state="failed" word={each.result} />
-                ) : (
-                  <StateBadge state="repairing" word={each.result ? "tried again, not over yet" : undefined} />
-                )}
-              </span>
+              <span className="muted">{each.tried || "nothing was done"}</span>
+              <span className="apply-result">{reasons.has(each.case) ? <StateBadge state="failed" word={`refused: ${reasons.get(each.case)}`} /> : <StateBadge state={each.state} word={each.word} />}</span>
             </li>
           ))}
         </ul>
       )}
-      {[...reasons].filter(([id]) => !newest.has(id)).map(([id, why]) => (
+      {[...reasons].filter(([id]) => !shown.has(id)).map(([id, why]) => (
         <p key={id}>{id}: {why}</p>
       ))}
     </div>

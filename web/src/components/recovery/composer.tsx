@@ -8,7 +8,7 @@ import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
 import { Word } from "@/components/word";
 import { settingsText } from "./exlet-steps";
-import { flowOf, isWhole, newStep, RUN, titleOf, WAIT, withSteps, type CaseValue, type ExletDraft, type ExletStep } from "./exlets";
+import { flowOf, isWhole, lackOf, newStep, RUN, titleOf, WAIT, withSteps, type CaseValue, type ExletDraft, type ExletStep } from "./exlets";
 import { checkExlet, primitivesQuery, type ExceptionType, type PrimitiveView } from "./queries";
 import { StepForm } from "./step-form";
 import { shortValue } from "./values";
@@ -45,7 +45,8 @@ function byNeed(bricks: readonly Brick[]): Brick[] {
   return bricks.toSorted((one, other) => place(one) - place(other));
 }
 
-export default function Composer(props: { draft: ExletDraft; type: string; variables: Record<string, string>; values: readonly CaseValue[]; onChange: (draft: ExletDraft) => void }) {
+/** `isNamed`: it has the name by which rules know it, and keeps that. */
+export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; type: string; variables: Record<string, string>; values: readonly CaseValue[]; onChange: (draft: ExletDraft) => void }) {
   const { draft, type } = props;
   const latest = useRef(draft);
   latest.current = draft;
@@ -62,7 +63,7 @@ export default function Composer(props: { draft: ExletDraft; type: string; varia
     enabled: flow !== null,
     retry: false,
   });
-  const put = (steps: ExletStep[]) => props.onChange(withSteps(latest.current, steps));
+  const put = (steps: ExletStep[]) => props.onChange(props.isNamed ? { ...latest.current, steps } : withSteps(latest.current, steps));
   const insert = (primitive: string, at = latest.current.steps.length) => {
     const step = newStep(primitive);
     put(latest.current.steps.toSpliced(at, 0, step));
@@ -131,7 +132,7 @@ export default function Composer(props: { draft: ExletDraft; type: string; varia
                 <span className="rule-number">{step.at + 1}</span>
                 <Button className="step-name" aria-expanded={step.open} aria-label={`Settings of step ${step.at + 1}, ${titleOf(step.do)}`} onPress={() => setOpen(step.open ? null : step.id)}>
                   <strong>{titleOf(step.do)}</strong>
-                  <span className="muted">{summary(step)}</span>
+                  {lackOf(step) ? <span className="step-lack"><Icon name="failures" size={12} /> {lackOf(step)}</span> : <span className="muted">{summary(step)}</span>}
                 </Button>
                 <Button className="icon-button" aria-label={`Move step ${step.at + 1} up`} isDisabled={step.at === 0} onPress={() => move(step.at, -1)}><Icon name="up" size={14} /></Button>
                 <Button className="icon-button" aria-label={`Remove step ${step.at + 1}`} onPress={() => put(draft.steps.filter((each) => each.id !== step.id))}><Icon name="close" size={14} /></Button>
@@ -140,9 +141,9 @@ export default function Composer(props: { draft: ExletDraft; type: string; varia
             </GridListItem>
           )}
         </GridList>
-        <Field label="Name of the exlet" required problem={draft.steps.length && !draft.name.trim() ? "Give it a name: rules refer to it by that" : null}>
+        {!props.isNamed && <Field label="Name of the exlet" required problem={draft.steps.length && !draft.name.trim() ? "Give it a name: rules refer to it by that" : null}>
           {(ids) => <input {...ids} value={draft.name} onChange={(event) => props.onChange({ ...draft, name: event.target.value.replace(/\s+/g, "-") })} />}
-        </Field>
+        </Field>}
         {checked.data?.problems.map((each) => <p key={each} className="field-problem" role="alert">{each}</p>)}
         {checked.data?.warnings.map((each) => <p key={each} className="field-hint">{each}</p>)}
         {checked.error && <ErrorState error={checked.error} compact />}

@@ -64,9 +64,13 @@ export function flowOf(draft: ExletDraft): Flow {
   return { name: draft.name, exlet: true, description: draft.description, inputs: { context }, body } as unknown as Flow;
 }
 
-/** Whether something is lacking without which a step cannot be done. */
+/** What a step lacks, without which it cannot be done; empty if nothing. */
+export function lackOf(step: ExletStep): string {
+  return step.do === "run" && String(step.settings["command"] ?? "").trim() === "" ? "no command yet" : "";
+}
+
 export function isWhole(steps: readonly ExletStep[]): boolean {
-  return steps.every((each) => each.do !== "run" || String(each.settings["command"] ?? "").trim() !== "");
+  return steps.every((each) => !lackOf(each));
 }
 
 /** The command of a job that is a command and nothing else; null of any other. */
@@ -155,9 +159,16 @@ const SET_WORDS: Record<string, string> = { memory_bytes: "memory", disk_bytes: 
 /** Settings that a name says nothing of. */
 const UNNAMED = new Set(["wait_ms", "duration", "message", "target"]);
 
+/** The first word of a command, without its folder: `mkdir` of `/bin/mkdir -p a`. Comments, variables and `set` are none. */
+function programOf(command: string): string {
+  const lines = command.split("\n").map((each) => each.trim().replace(/^(?:\w+=\S*\s+)*/, "")).filter((each) => each && !each.startsWith("#") && !/^(set|cd|export)\b/.test(each));
+  const word = /^[\w./-]+/.exec(lines[0] ?? "")?.[0] ?? "";
+  return (word.split("/").at(-1) ?? "").replace(/\.\w+$/, "").replace(/^[^A-Za-z]+/, "") || "run";
+}
+
 /** `re-submit-with-SCRATCH`: what the step does, and the first of what it changes. */
 function stepName(step: ExletStep): string {
-  if (step.do === "run") return String(step.settings["name"] || "run");
+  if (step.do === "run") return String(step.settings["name"] || programOf(String(step.settings["command"] ?? "")));
   const set = Object.entries(step.settings).flatMap(([name, value]) => {
     if (value === undefined || value === "" || isEmptyMap(value) || UNNAMED.has(name)) return [];
     const inner = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [name];

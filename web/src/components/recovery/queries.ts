@@ -196,6 +196,12 @@ export function changeRule(name: string, change: RuleRevision): Promise<RuleChan
   return requestJson<RuleChange>(`${API}/rules/${part(name)}/change`, { method: "POST", body: change });
 }
 
+/** The set with other steps for one of its exlets, as its next version. */
+export function putExlet(set: RuleSetView, flow: Flow): Promise<RuleSetView> {
+  const rules = { ...set.rules, name: set.name, exlets: { ...set.rules?.exlets, [flow.name]: flow } };
+  return requestJson<RuleSetView>(`${API}/rules/${part(set.name)}`, { method: "PUT", body: { rules, note: `exlet ${flow.name} changed`, expected: set.version } });
+}
+
 export function restoreRules(name: string, version: number): Promise<RuleSetView> {
   return requestJson<RuleSetView>(`${API}/rules/${part(name)}/restore`, { method: "POST", body: { version } });
 }

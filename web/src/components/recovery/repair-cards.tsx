@@ -33,7 +33,7 @@ export function useRepairs(flow: string, group: FailureGroup | undefined): Repai
         all: { tried: result?.known ?? 0, helped: result?.recovered ?? 0 },
       };
     })
-    .toSorted((one, other) => rank(other) - rank(one));
+    .toSorted((one, other) => Number(other.own) - Number(one.own) || rank(other) - rank(one));
   // They keep the order in which they were first shown: no card moves because a repair helped somewhere meanwhile.
   if (known && order.current?.flow !== flow) order.current = { flow, names: repairs.map((each) => each.name) };
   const names = order.current?.names ?? [];
@@ -45,14 +45,14 @@ const LIKELY = ["try-again", "later", "elsewhere", "more-memory", "more-time", "
 
 function rank(repair: Repair): number {
   const likely = LIKELY.indexOf(repair.name);
-  return repair.here.helped * 100 - (repair.here.tried - repair.here.helped) * 10 + repair.all.helped + (repair.own ? 5 : 0) + (likely >= 0 ? (LIKELY.length - likely) / 10 : 0);
+  return repair.here.helped * 100 - (repair.here.tried - repair.here.helped) * 10 + repair.all.helped + (likely >= 0 ? (LIKELY.length - likely) / 10 : 0);
 }
 
 const FIRST = 6;
 
 export function RepairCards(props: { repairs: readonly Repair[]; chosen: string; onChoose: (name: string) => void; onEdit?: (repair: Repair) => void; onCompose?: () => void }) {
   const [every, setEvery] = useState(false);
-  const shown = every ? props.repairs : props.repairs.filter((each, at) => at < FIRST || each.name === props.chosen);
+  const shown = every ? props.repairs : props.repairs.filter((each, at) => at < FIRST || each.own || each.name === props.chosen);
   return (
     <div className="repair-cards" role="radiogroup" aria-label="Repairs">
       {shown.map((each) => (

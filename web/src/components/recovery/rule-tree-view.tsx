@@ -81,7 +81,7 @@ function RuleRow({ walked, tried, at, onOpen }: { walked: WalkedRule; tried: num
       </span>
       <span className="rule-line second">
         <span className="rule-does" title={rule.exlet || undefined}>{rule.exlet ? <>→ <strong>{rule.exlet}</strong></> : <span className="muted">→ nothing</span>}</span>
-        {rule.passive && tried !== undefined ? <span className="rule-counts">{tried ? `would have decided ${number(tried)}` : "has not held yet"}</span> : <span className="rule-counts" title={`asked ${walked.asked} times: held ${walked.held} times, not ${walked.asked - walked.held} times, and decided ${walked.decided}`}>
+        {rule.passive && tried !== undefined ? <span className="rule-counts">{tried ? `would have decided ${number(tried)}` : "has not held yet"}</span> : <span className="rule-counts" title={`since it does ${rule.exlet || "nothing"}: asked ${walked.asked} times: held ${walked.held} times, not ${walked.asked - walked.held} times, and decided ${walked.decided}`}>
           <span className="rule-hits" aria-hidden="true">
             <span style={{ flexGrow: walked.held }} className="hit" />
             <span style={{ flexGrow: Math.max(0, walked.asked - walked.held) }} className="miss" />

@@ -95,6 +95,13 @@ export function treeWords(type: string, task: string): string {
   return task === "" ? type : `${type} of ${task === "*" ? "any task" : task}`;
 }
 
+/** A rule where its tree is not in sight: `rule 1 for align of night`. Each tree counts its rules from 1. */
+export function ruleWords(said: { rules: string; rule: number | null | undefined; type: string; task: string }, word: "rule" | "Rule" = "rule"): string {
+  const { rules, rule, type, task } = said;
+  const place = task === "*" ? "any task" : task;
+  return `${word} ${rule} for ${!place ? type : type === "abort" ? place : `${type} of ${place}`} of ${setWords(rules)}`;
+}
+
 export function setWords(name: string): string {
   return name === "*" ? "the default rules" : name;
 }

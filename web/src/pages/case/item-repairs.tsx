@@ -6,7 +6,7 @@ import { Panel } from "@/components/page";
 import { cameOf, changes } from "@/components/recovery/decision-words";
 import { primitivesOf } from "@/components/recovery/exlets";
 import { decisionQuery, ruleSetQuery, type DecisionView, type Flow } from "@/components/recovery/queries";
-import { setWords, treeKey } from "@/components/recovery/rule-walk";
+import { ruleWords, treeKey } from "@/components/recovery/rule-walk";
 import { Time } from "@/components/time";
 import type { Job } from "../jobs/needs";
 import { jobQuery } from "./queries";
@@ -24,7 +24,7 @@ export function ItemRepairs({ caseId, item, job }: { caseId: string; item: strin
   const found = repairsOf(useQuery(whyQuery(`${caseId}:${item}`)).data?.repairs ?? []);
   if (!found.length) return null;
   return (
-    <Panel title={found.every((each) => each.result === "told") ? "What was told" : "What mended it"}>
+    <Panel title={titleOf(found)}>
       <ul className="stack tight" aria-label="Repairs">
         {found.slice(0, SHOWN).map((each) => (
           <li key={each.id}>
@@ -35,6 +35,12 @@ export function ItemRepairs({ caseId, item, job }: { caseId: string; item: strin
       </ul>
     </Panel>
   );
+}
+
+/** Nothing is called mended that was not. */
+export function titleOf(found: readonly Pick<DecisionView, "result" | "state">[]): string {
+  if (found.every((each) => each.result === "told")) return "What was told";
+  return found.every((each) => each.result === "failed" || each.state === "failed") ? "What was tried in vain" : "What mended it";
 }
 
 /** Rule 3 of the default rules did more-memory: recovered. */
@@ -55,7 +61,7 @@ export function DecidedBy({ decision }: { decision: DecisionView }) {
   return (
     <>
       <Link to="/rules/$name" params={{ name: decision.rules }} search={{ tree: treeKey(decision.type, decision.tree), rule: decision.rule }}>
-        rule {decision.rule} of {setWords(decision.rules)}
+        {ruleWords({ ...decision, task: decision.tree })}
       </Link>
       {decision.ordered_by && `, applied by ${decision.ordered_by},`}
     </>

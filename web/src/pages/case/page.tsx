@@ -28,6 +28,7 @@ import { standsStill } from "../cases/waiting-reasons";
 import { exletOfNode } from "./queries";
 import { VIEWS, type View } from "./search";
 import { ToldNotice } from "./told-notice";
+import { TriedInVain } from "./tried-in-vain";
 import "./case.css";
 
 const ItemDetails = lazy(() => import("./item-details"));
@@ -128,6 +129,7 @@ export default function CasePage() {
       }
     >
       <Why subject={data.id} facts={phone ? 1 : 3} />
+      {(data.status === "failed" || data.held.length > 0) && <TriedInVain repairs={why.data?.repairs ?? []} />}
       {!data.ended_at && <ToldNotice repairs={why.data?.repairs ?? []} />}
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
       <Tabs

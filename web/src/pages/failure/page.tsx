@@ -13,6 +13,7 @@ import { itemWords } from "@/components/recovery/decision-words";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { CauseText } from "@/components/recovery/message";
 import { decisionQuery, failureQuery, failureValuesQuery, groupDecisionsQuery, type DecisionView, type FailureGroup } from "@/components/recovery/queries";
+import { ruleWords } from "@/components/recovery/rule-walk";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
 import { Time } from "@/components/time";
@@ -212,7 +213,7 @@ function Sample({ decision }: { decision: DecisionView }) {
       {decision.exlet && (
         <p className="muted">
           {decision.exlet} was done
-          {decision.rule !== null && decision.rules && ` by rule ${decision.rule} of ${decision.rules === "*" ? "the default rules" : decision.rules}`}
+          {decision.rule !== null && decision.rules && ` by ${ruleWords({ ...decision, task: decision.tree })}`}
           {decision.ordered_by && ` by order of ${decision.ordered_by}`}
           {decision.result && `: ${decision.result}`}
         </p>

@@ -5,7 +5,7 @@ import { useMay } from "@/api/session";
 import { plural } from "@/components/format";
 import { Panel } from "@/components/page";
 import { conclusionQuery, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
-import { setWords, treeKey } from "@/components/recovery/rule-walk";
+import { ruleWords, treeKey } from "@/components/recovery/rule-walk";
 import { Loaded } from "@/components/states-of-page";
 
 export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; decision: DecisionView | undefined; mayTeach: boolean }) {
@@ -35,7 +35,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
             <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>
               {each.rules ? (
                 <Link to="/rules/$name" params={{ name: each.rules }} search={{ tree: treeKey(group.type, each.tree), rule: each.rule }}>
-                  rule {each.rule} of {setWords(each.rules)}
+                  {ruleWords({ ...each, type: group.type, task: each.tree })}
                 </Link>
               ) : (
                 "a person"
@@ -68,7 +68,7 @@ function WouldDo({ decision }: { decision: DecisionView }) {
             {conclusion ? (
               <>
                 <Link to="/rules/$name" params={{ name: conclusion.rules }} search={{ tree: treeKey(conclusion.type, conclusion.task), rule: conclusion.rule ?? undefined }}>
-                  rule {conclusion.rule} of {setWords(conclusion.rules)}
+                  {ruleWords(conclusion)}
                 </Link>{" "}
                 would do <strong>{conclusion.exlet || "nothing"}</strong>.
               </>
@@ -78,7 +78,7 @@ function WouldDo({ decision }: { decision: DecisionView }) {
           </p>
           {trials.map((each) => (
             <p key={`${each.rules}/${each.rule}`} className="muted">
-              Rule {each.rule} of {setWords(each.rules)}, on trial, would do {each.exlet}.
+              {ruleWords(each, "Rule")}, on trial, would do {each.exlet}.
             </p>
           ))}
         </>

@@ -4,7 +4,7 @@ import { withoutCommands } from "@/components/commands";
 import { ActionRow, Sentence } from "@/components/action-buttons";
 import { number, percent, plural } from "@/components/format";
 import { Panel } from "@/components/page";
-import { treeKey } from "@/components/recovery/rule-walk";
+import { ruleWords, treeKey } from "@/components/recovery/rule-walk";
 import { Sparkline } from "@/components/sparkline";
 import { StateBadge, StateBar, StateIcon } from "@/components/state-badge";
 import { Time } from "@/components/time";
@@ -120,11 +120,11 @@ export function MendedPanel({ overview }: { overview: Overview }) {
       {recovered.count === 0 && <p className="panel-note muted">No rule has mended anything in the last day.</p>}
       <ul className="rows" aria-label="Mended by rules">
         {recovered.by_rule.slice(0, 6).map((each) => (
-          <li key={`${each.rules} ${each.rule} ${each.exlet}`} className="home-mended">
+          <li key={`${each.rules} ${each.type} ${each.tree} ${each.rule} ${each.exlet}`} className="home-mended">
             <span className="home-waiting-count">{number(each.count)}</span>
             <span className="clip">
               <Link to="/rules/$name" params={{ name: each.rules }} search={{ tree: treeKey(each.type, each.tree), rule: each.rule }}>
-                {each.rules === "*" ? "default rules" : each.rules}, rule {each.rule}
+                {ruleWords({ ...each, task: each.tree })}
               </Link>
             </span>
             <span className="muted clip">{each.exlet}</span>
@@ -136,9 +136,9 @@ export function MendedPanel({ overview }: { overview: Overview }) {
           <h3 className="home-apart">Mended by hand: {plural(recovered.count_by_hand, "failure")}</h3>
           <ul className="rows" aria-label="Mended by hand">
             {recovered.by_hand.slice(0, 6).map((each) => (
-              <li key={`${each.rules} ${each.rule} ${each.exlet}`} className="home-mended">
+              <li key={`${each.rules} ${each.type} ${each.tree} ${each.rule} ${each.exlet}`} className="home-mended">
                 <span className="home-waiting-count">{number(each.count)}</span>
-                <span className="clip">{each.rules ? `a person applied rule ${each.rule} of ${each.rules === "*" ? "the default rules" : each.rules}` : "a person chose"}</span>
+                <span className="clip">{each.rules ? `a person applied ${ruleWords({ ...each, task: each.tree })}` : "a person chose"}</span>
                 <span className="muted clip">{each.exlet}</span>
               </li>
             ))}

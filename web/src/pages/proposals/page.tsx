@@ -12,7 +12,7 @@ import { plural } from "@/components/format";
 import { Facts, Page } from "@/components/page";
 import { CauseText } from "@/components/recovery/message";
 import { adoptProposal, dismissProposal, proposalsQuery, type Proposal } from "@/components/recovery/queries";
-import { setWords, treeWords } from "@/components/recovery/rule-walk";
+import { ruleWords, setWords, treeWords } from "@/components/recovery/rule-walk";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
@@ -136,7 +136,7 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
       )}
       {(onTrial || trial.fired > 0) && <p>On trial it fired {plural(trial.fired, "time")}: {trial.agreed} agreed and helped, {trial.otherwise} were helped otherwise.</p>}
       <ConfirmDialog title="Adopt on trial" open={dialog === "trial"} act="Adopt on trial" onClose={() => setDialog("")} onAct={async () => { await adoptProposal(proposal.id, { in_force: false, promote_after: after || null, note: "" }); decided("It is on trial"); }} will={<><p>It becomes a rule that is asked and recorded, and does nothing.</p><Field label="Put in force by itself after so many decisions that agree" hint="0: never">{(ids) => <input {...ids} type="number" min={0} value={after} onChange={(event) => setAfter(Math.max(0, Number(event.target.value)))} />}</Field></>} />
-      <ConfirmDialog title={proposal.kind === "retire" ? "Retire the rule" : "Put in force"} open={dialog === "force"} act="Put in force" onClose={() => setDialog("")} onAct={async () => { await adoptProposal(proposal.id, { in_force: true, promote_after: null, note: "" }); decided("It is in force"); }} will={<p>{proposal.kind === "retire" ? `Rule ${proposal.rule} of ${setWords(proposal.rules)} is taken out of use.` : `From now on ${proposal.exlet || "nothing"} is done where it holds.`} It is a new version of {setWords(proposal.rules)}, and an earlier one can be restored.</p>} />
+      <ConfirmDialog title={proposal.kind === "retire" ? "Retire the rule" : "Put in force"} open={dialog === "force"} act="Put in force" onClose={() => setDialog("")} onAct={async () => { await adoptProposal(proposal.id, { in_force: true, promote_after: null, note: "" }); decided("It is in force"); }} will={<p>{proposal.kind === "retire" ? `${ruleWords(proposal, "Rule")} is taken out of use.` : `From now on ${proposal.exlet || "nothing"} is done where it holds.`} It is a new version of {setWords(proposal.rules)}, and an earlier one can be restored.</p>} />
       <ConfirmDialog
         title="Dismiss the proposal"
         open={dialog === "dismiss"}

@@ -90,18 +90,18 @@ function TreeTab({ set }: { set: RuleSetView }) {
         </div>
       )}
       <p className="muted">
-        A <Word of="rule tree" /> for <Glossed text={treeWords(current.type, current.task)} only={["abort"]} />{current.type === "abort" && ", asked when something has failed"}. A rule that holds leads to its exceptions below it (yes); one that does not, to the next in line (no). The last that held decides. Counted are the {plural(walked[0]?.asked ?? 0, "decision")} of this tree.
+        A <Word of="rule tree" /> for <Glossed text={treeWords(current.type, current.task)} only={["abort"]} />{current.type === "abort" && ", asked when something has failed"}. A rule that holds leads to its exceptions below it (yes); one that does not, to the next in line (no). The last that held decides. Counted are the {plural(walked[0]?.asked ?? 0, "decision")} of this tree; a rule that got another repair is counted from then on.
       </p>
       <WithDetails
         details={
           rule ? (
-            <DetailsPane title={`Rule ${rule.rule.id}`} label={`Rule ${rule.rule.id}`} onClose={() => void navigate({ search: (before) => ({ ...before, rule: undefined }) })}>
-              <RuleDetails key={`${current.type}/${current.task}/${rule.rule.id}`} set={set} type={current.type} task={current.task} walked={rule} />
+            <DetailsPane title={`Rule ${rule.rule.id}`} label={`Rule ${rule.rule.id}`} onClose={() => void navigate({ search: (before) => ({ ...before, rule: undefined, edit: undefined }) })}>
+              <RuleDetails key={`${current.type}/${current.task}/${rule.rule.id}`} set={set} type={current.type} task={current.task} walked={rule} edit={search.edit} />
             </DetailsPane>
           ) : null
         }
       >
-        <RuleTreeView walked={walked} tried={(rule) => set.tried[`${current.type}/${current.task}/${rule}`] ?? 0} label={`Tree of ${treeWords(current.type, current.task)}`} at={search.rule} path={search.rule === undefined ? [] : pathTo(walked, search.rule)} onOpen={(id) => void navigate({ search: (before) => ({ ...before, tree: treeKey(current.type, current.task), rule: id }) })} />
+        <RuleTreeView walked={walked} tried={(rule) => set.tried[`${current.type}/${current.task}/${rule}`] ?? 0} label={`Tree of ${treeWords(current.type, current.task)}`} at={search.rule} path={search.rule === undefined ? [] : pathTo(walked, search.rule)} onOpen={(id) => void navigate({ search: (before) => ({ ...before, tree: treeKey(current.type, current.task), rule: id, edit: undefined }) })} />
       </WithDetails>
     </>
   );

@@ -13,6 +13,7 @@ import { EmptyState, Loaded } from "@/components/states-of-page";
 import { CaseAtHand } from "./case-at-hand";
 import { useDraft } from "./draft";
 import { Preview } from "./preview";
+import { SavedBefore, TriedBefore } from "./rules-before";
 import { SavedDraft } from "./saved-draft";
 import { ThenPanel } from "./then-panel";
 import { WhenPanel } from "./when-panel";
@@ -87,6 +88,12 @@ function Teach({ view }: { view: FailureView }) {
   const values = useMemo(() => caseValuesOf(decision.data?.context), [decision.data]);
   const problem = trial.error instanceof ApiError && condition === draft.condition.trim() ? trial.error : null;
   const shown = useDeferredValue(trial.data);
+  const [cameSaved, setCameSaved] = useState(draft.saved !== null);
+  const anew = () => {
+    clear();
+    setCameSaved(false);
+    void navigate({ search: {}, replace: true });
+  };
   return (
     <div className={draft.composing && !draft.saved ? "teach-columns composing" : "teach-columns"}>
       <CaseAtHand view={view} decision={decision} at={id} condition={draft.condition} onTerm={draft.saved ? undefined : (next) => change({ condition: next })} onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }), replace: true })} />
@@ -97,6 +104,7 @@ function Teach({ view }: { view: FailureView }) {
             <button type="button" className="link-button" onClick={clear}>Begin anew</button>
           </p>
         )}
+        {draft.saved ? cameSaved && <SavedBefore saved={draft.saved} onClear={anew} /> : <TriedBefore group={view.group} />}
         {draft.saved ? (
           <SavedDraft draft={draft} saved={draft.saved} exlet={exlet} flow={composedFlow ?? chosen?.flow} />
         ) : (
@@ -113,13 +121,12 @@ function Teach({ view }: { view: FailureView }) {
         steps={(draft.composing ? draft.composed.steps : chosen ? (stepsOf(chosen.flow) ?? []) : []).map((each) => each.do)}
         trial={condition && !problem ? shown : undefined}
         problem={problem}
+        context={decision.data?.context}
         rows={search.rows}
         onRows={(rows) => void navigate({ search: (before) => ({ ...before, rows }), replace: true })}
         onChange={change}
-        onClear={() => {
-          clear();
-          void navigate({ search: {}, replace: true });
-        }}
+        onClear={anew}
+        isOffered={cameSaved}
         onCase={(next) => void navigate({ search: (before) => ({ ...before, decision: next, term: undefined }) })}
       />
     </div>

@@ -10,10 +10,11 @@ import { ApplyPanel } from "@/components/recovery/apply-panel";
 import { withTerm } from "@/components/recovery/conditions";
 import { addRule, agreementQuery, failuresQuery, promoteRule, ruleSetQuery, type FailureView, type RuleSpec, type TrialEntry, type TrialView } from "@/components/recovery/queries";
 import { RuleTreeView } from "@/components/recovery/rule-tree-view";
-import { pathTo, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
+import { pathTo, ruleWords, setWords, treeWords, walkTree, type WalkedRule } from "@/components/recovery/rule-walk";
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
 import { Glossed } from "@/components/word";
+import { boundFor, refusalWords } from "./bounds";
 import type { RuleDraft, SavedRule } from "./draft";
 import type { ROWS } from "./search";
 
@@ -27,18 +28,22 @@ interface PreviewProps {
   steps: readonly string[];
   trial: TrialView | undefined;
   problem: ApiError | null;
+  /** Of the case at hand. */
+  context: Record<string, unknown> | undefined;
   rows: Rows | undefined;
   onRows: (rows: Rows | undefined) => void;
   onChange: (part: Partial<RuleDraft>) => void;
   onClear: () => void;
   onCase: (decision: string) => void;
+  /** “Teach another rule” stands at the top already. */
+  isOffered?: boolean;
 }
 
 export function Preview(props: PreviewProps) {
   const { trial, draft, spec } = props;
   return (
     <div className="stack teach-preview">
-      {(trial || !draft.saved) && <Panel title="What it would have done">
+      {!draft.saved && <Panel title="What it would have done">
         {trial ? <Numbers {...props} trial={trial} /> : <p className="muted">{props.problem ? "The condition cannot be tried: see what is wrong with it." : "Point at something, and it is tried against the past at once."}</p>}
       </Panel>}
       {draft.saved ? <SavedPlace saved={draft.saved} /> : trial && <PlacePanel trial={trial} condition={spec.condition} exlet={spec.exlet} />}
@@ -128,22 +133,23 @@ function PlacePanel({ trial, condition, exlet }: { trial: TrialView; condition: 
   );
 }
 
-function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: PreviewProps) {
-  const bound = Object.entries(trial?.missing_bounds ?? {}).find(([primitive]) => steps.includes(primitive))?.[1];
+function SavePanel({ spec, draft, steps, trial, problem, context, onChange, view }: PreviewProps) {
+  const advised = Object.entries(trial?.missing_bounds ?? {}).find(([primitive]) => steps.includes(primitive))?.[1];
+  const bound = advised && boundFor(advised, context);
   const client = useQueryClient();
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);
   const conflict = error instanceof ApiError && error.code === "conflict";
   const newest = Math.max(trial?.version ?? 0, conflict && typeof error.fields["version"] === "number" ? error.fields["version"] : 0);
   const moved = draft.basis !== null && newest > draft.basis;
-  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? (draft.composed.steps.length ? "A step of the exlet has no command yet, or it has no name." : "The exlet has no step yet.") : !trial ? "It is being tried." : trial.breaks ? "It would break a cornerstone, a failure that another rule was made for: narrow the condition." : "";
+  const cannot = !spec.condition ? "Point at what tells these cases first." : problem ? "The condition has a mistake." : !spec.exlet ? "Choose or compose a repair." : draft.composing && !spec.flow ? (draft.composed.steps.length ? "A step of the exlet has no command yet, or it has no name." : "The exlet has no step yet.") : !trial ? "It is being tried." : trial.breaks ? refusalWords(trial.breaks, spec.condition, context) : "";
   const save = async (passive: boolean) => {
     setBusy(true);
     setError(null);
     try {
       const added = await addRule({ ...spec, passive, expected: draft.basis });
       onChange({ saved: { rules: added.rules, version: added.version, type: added.type, task: added.task, rule: added.rule, inForce: !passive }, basis: added.version });
-      toast("good", `Rule ${added.rule} of ${setWords(added.rules)} is ${passive ? "on trial" : "in force"}`);
+      toast("good", `${ruleWords(added, "Rule")} is ${passive ? "on trial" : "in force"}`);
       void Promise.all(["rules", "failures", "proposals"].map((key) => client.invalidateQueries({ queryKey: [key] })));
     } catch (refused) {
       setError(refused);
@@ -172,7 +178,8 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
         {bound && (
           <p className="notice">
             A job that fails each time would be run again up to {number(trial?.repairs_max ?? 0)} times; then its item is repaired no more.{" "}
-            <button type="button" className="link-button" onClick={() => onChange({ condition: withTerm(spec.condition, bound) })}>End it after three tries</button>
+            <button type="button" className="link-button" onClick={() => onChange({ condition: withTerm(spec.condition, bound.condition) })}>{bound.label}</button>
+            {bound.note && <> {bound.note}</>}
           </p>
         )}
         {cannot && <p className="muted" role="status">{cannot}</p>}
@@ -186,7 +193,7 @@ function SavePanel({ spec, draft, steps, trial, problem, onChange, view }: Previ
   );
 }
 
-function SavedPanel({ draft, onChange, onClear, onCase }: PreviewProps) {
+function SavedPanel({ draft, onChange, onClear, onCase, isOffered }: PreviewProps) {
   const saved = draft.saved;
   const client = useQueryClient();
   const [error, setError] = useState<unknown>(null);
@@ -198,7 +205,7 @@ function SavedPanel({ draft, onChange, onClear, onCase }: PreviewProps) {
     try {
       const made = await promoteRule(saved.rules, saved.rule, saved.type, saved.task);
       onChange({ saved: { ...saved, version: made.version, inForce: true } });
-      toast("good", `Rule ${saved.rule} of ${setWords(saved.rules)} is in force`);
+      toast("good", `${ruleWords(saved, "Rule")} is in force`);
       void Promise.all(["rules", "failures"].map((key) => client.invalidateQueries({ queryKey: [key] })));
     } catch (refused) {
       setError(refused);
@@ -208,7 +215,7 @@ function SavedPanel({ draft, onChange, onClear, onCase }: PreviewProps) {
     <Panel title={saved.inForce ? "In force" : "On trial"}>
       <div className="stack">
         <p role="status">
-          <Link to="/rules/$name" params={{ name: saved.rules }} search={{ rule: saved.rule, tree: `${saved.type}/${saved.task}` }}>Rule {saved.rule} of {setWords(saved.rules)}</Link> is {saved.inForce ? "in force: it decides from now on." : "on trial: it is asked and recorded, and does nothing."}
+          <Link to="/rules/$name" params={{ name: saved.rules }} search={{ rule: saved.rule, tree: `${saved.type}/${saved.task}` }}>{ruleWords(saved, "Rule")}</Link> is {saved.inForce ? "in force: it decides from now on." : "on trial: it is asked and recorded, and does nothing."}
         </p>
         {!saved.inForce && (
           <p className="muted">
@@ -219,7 +226,7 @@ function SavedPanel({ draft, onChange, onClear, onCase }: PreviewProps) {
         {error !== null && <ErrorState error={error} compact />}
         <div className="row wrap">
           {!saved.inForce && <button type="button" className="button primary" onClick={() => void promote()}>Put in force</button>}
-          <button type="button" className="button" onClick={onClear}>Teach another rule</button>
+          {!isOffered && <button type="button" className="button" onClick={onClear}>Teach another rule</button>}
         </div>
       </div>
     </Panel>
