@@ -219,8 +219,8 @@ class Domain(
 
     async def _stats_in_sight(self, stats: StatsView, sight: Sight) -> StatsView:
         limits = {each.name for each in await self.limits(sight=sight)}
-        counted = {each.flow for each in (*stats.cases, *stats.cases_ended, *stats.messages)}
-        names = counted | stats.cases_started.keys() | {each.rules for each in stats.repairs}
+        names = {each.flow for each in (*stats.cases, *stats.cases_ended)} | {each.flow for each in stats.messages}
+        names |= stats.cases_started.keys() | {each.rules for each in stats.repairs}
         seen = {name for name in names if name != OTHER and await self._is_counted_for(name, sight)}
         return msgspec.structs.replace(
             stats,
@@ -281,7 +281,7 @@ class Domain(
 
     async def notices(self, limit: int = 100) -> list[ChangeEvent]:
         """Messages for the administrator: failures of forgotten jobs, refused reports, lost pilots."""
-        return await self._server.runtime.notices.latest(limit)
+        return [*await self._server.runtime.notices.latest(limit)]
 
     async def health(self) -> Health:
         return self._server.health()
