@@ -70,6 +70,27 @@ def test_a_log_is_printed_as_json_part_by_part_and_never_held_whole(
     assert [bool(each) for each in printed_before] == [False, True, True]
 
 
+@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_what_a_job_printed_tells_a_terminal_nothing_unless_somebody_asks_for_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], is_terminal: bool, raw: bool
+) -> None:  # SE-1
+    printed = ["one\x07 \x1b]0;title\x07\x1b[31mred\x1b[0m\n", "\x1b]52;c;", "cm0gLXJm\x07\x9b2J two\n"]
+
+    async def parts(self: log_reading.LogReading) -> AsyncGenerator[LogView, None]:
+        for text in printed:
+            yield LogView(job=JobId("chatty-1/1"), attempt=1, offset=0, text=text, next=0, size=0, over=True)
+
+    monkeypatch.setattr(log_reading.LogReading, "parts", parts)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+    job_logs.logs("chatty-1/1", raw=raw)
+    told = capsys.readouterr().out
+    if raw or not is_terminal:
+        assert told == "".join(printed), "byte by byte, as a file or another program wants it"
+    else:
+        assert told == "one red\ncm0gLXJm2J two\n"
+
+
 async def test_who_reads_a_log_does_not_ask_again_at_once_for_what_is_not_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # DU-4

@@ -169,9 +169,18 @@ def _headers(**given: str) -> list[tuple[bytes, bytes]]:
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "10.0.0.1", "", "[", "::1:1"]
+    "host",
+    [
+        *("evil.example", "evil.example:8642", "127.0.0.1.evil.example", "10.0.0.1", "", "[", "::1:1"),
+        *(
+            "evil.example@127.0.0.1",
+            "evil.example:x@localhost:8642",
+            "127.0.0.1/evil.example",
+            "127.0.0.1#evil.example",
+        ),
+    ],
 )
-def test_a_foreign_name_for_this_machine_is_refused(host: str) -> None:
+def test_a_foreign_name_for_this_machine_is_refused(host: str) -> None:  # SE-1
     with pytest.raises(Forbidden):
         AccessControl().admit("GET", "/api/v1/cases", _headers(host=host))
 

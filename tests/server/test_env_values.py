@@ -10,6 +10,7 @@ from mendflow.client import Client
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, Sequence
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RuleSpec
 from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
@@ -198,3 +199,44 @@ async def test_nor_does_it_see_what_a_case_was_given_as_a_secret(guarded: HttpSe
         assert case.defaults == {"password": REDACTED, "max_tokens": 5}, "a number is no secret"
         [differs] = (await reader.compare_cases(first, second)).inputs
         assert (differs.path, differs.left, differs.right) == ("api_token", REDACTED, REDACTED)
+
+
+def calls_with_secrets() -> Flow:
+    given = {"api_token": "${{ inputs.api_token }}", "near": "sea"}
+    work = JobActivity(
+        name="work",
+        function=FunctionRef(module="m", name="f"),
+        args=({"password": f"inner-{SECRET}"},),
+        kwargs=given,
+        env=ENV,
+    )
+    return Flow(name=FlowName("calls"), inputs={"api_token": Input(type="string", required=True)}, body=work)
+
+
+async def test_nor_does_it_see_secret_arguments_or_what_would_tell_whether_a_guess_is_right(
+    guarded: HttpServer,
+) -> None:  # SE-1
+    async with (
+        Client(guarded.url, "t-reader") as reader,
+        Client(guarded.url, "t-user") as user,
+        Client(guarded.url, "t-pilot") as pilot,
+    ):
+        await user.deploy(calls_with_secrets())
+        case = (await user.start("calls", {"api_token": f"given-{SECRET}"}, cache="all")).id
+        await do_jobs(pilot, 1)
+
+        async def seen(client: Client) -> list[Any]:
+            return [await client.job(f"{case}/1"), (await client.jobs())[0], await client.result(f"{case}/1")]
+
+        for known, shown in zip(await seen(user), await seen(reader), strict=True):
+            assert SECRET in str(known) and SECRET not in str(shown)
+            assert known.key.isalnum() and shown.key == REDACTED, "a key is a digest of the environment, too"
+        job, _, result = await seen(reader)
+        hidden = {"api_token": REDACTED, "near": "sea"}
+        assert (job.spec.args, job.spec.kwargs) == ([{"password": REDACTED}], hidden)
+        assert result.made_from["arguments"] == [{"password": REDACTED}, hidden]
+        assert [each.key for each in await reader.results()] == [REDACTED]
+        assert SECRET not in str(await reader.flow("calls"))
+        known_key = (await user.job(f"{case}/1")).key
+        about = str([await reader.history(case), await reader.items(case), await reader.case(case)])
+        assert known_key not in about and SECRET not in about

@@ -15,6 +15,7 @@ import yarl
 from mendflow.client import Client
 from mendflow.core.model.errors import InvalidRequest, RequestError
 from mendflow.log_lines import log_to_terminal
+from mendflow.server.app import _api_description, openapi_description
 from mendflow.server.log_output import LogOptions, LogOutput
 from mendflow.services.api.domain import Domain
 from tests.server.conftest import Serving
@@ -182,6 +183,28 @@ async def test_nor_does_an_address_that_somebody_asks_for(
             assert answer.status == 404
     [line] = [each for each in (tmp_path / "log").read_text().split("\n") if "forged" in each]
     assert r"mendflow.requests: GET /x\n\x1b[2JINFO forged: 404" in line
+
+
+async def test_whoever_asks_for_the_description_of_the_api_leaves_the_log_as_it_is(
+    opening: Opening, tmp_path: Path, domain: Domain, serving: Serving
+) -> None:  # SE-7
+    opening(level="info")
+    served = await serving(KnownPeople())
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    openapi_description.cache_clear()
+    _api_description.cache_clear()
+    forged = "/x%0a2026-11-17T00:00:00.000Z%20WARNING%20mendflow:%20forged%1b[2J"
+    async with aiohttp.ClientSession() as http:
+        async with http.get(f"{served.url}/api/v1/openapi.json") as answer:
+            assert answer.status == 200
+        async with http.get(
+            yarl.URL(f"{served.url}{forged}", encoded=True), headers={"Authorization": "Bearer vera"}
+        ) as answer:
+            assert answer.status == 404
+    assert (root.handlers, root.level) == (handlers, level)
+    [line] = [each for each in (tmp_path / "log").read_text().split("\n") if "forged" in each]
+    assert r"mendflow.requests: GET /x\n2026-11-17T00:00:00.000Z WARNING mendflow: forged\x1b[2J: 404" in line
 
 
 def test_what_nobody_has_said_where_to_write_is_escaped_too(capsys: pytest.CaptureFixture[str]) -> None:  # SE-7

@@ -9,7 +9,7 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.schedules import ScheduleSpec
 from mendflow.server.runner import HttpServer
 from tests.server.conftest import Serving
-from tests.server.conversation import job_flow, task_flow
+from tests.server.conversation import do_jobs, job_flow, task_flow
 from tests.server.people import As, KnownPeople
 
 
@@ -43,6 +43,21 @@ async def test_the_name_of_a_removed_flow_stays_in_its_project(people: As) -> No
         await boris.flow("night")
     assert (await root.put_rules(RuleSet(name="night"))).project == "red"
     assert ((await ann.deploy(task_flow("night"))).version, (await ann.case(case)).project) == (2, "red")
+
+
+async def test_what_was_counted_for_a_removed_flow_stays_in_its_project(people: As) -> None:  # SE-1
+    ann, clerk, root = people("ann"), people("clerk"), people("root")
+    await ann.deploy(job_flow("night"))
+    case = (await ann.start("night")).id
+    await do_jobs(root, 1)
+    await ann.wait(case)
+    for is_removed in (False, True):
+        if is_removed:
+            await root.remove_flow("night")
+        [seen], [hidden] = await ann.stats(), await clerk.stats()
+        assert [each.flow for each in seen.cases_ended] == ["night"] and seen.cases_started == {"night": 1}
+        assert (hidden.cases, hidden.cases_ended, hidden.cases_started) == ([], [], {}), is_removed
+        assert ((await ann.learning_report()).jobs, (await clerk.learning_report()).jobs) == (1, 0), is_removed
 
 
 async def test_whoever_asks_for_a_removed_flow_is_not_told_which_flows_others_have(people: As) -> None:  # SE-1

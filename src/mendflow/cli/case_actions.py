@@ -17,6 +17,7 @@ from mendflow.cli.inputs import json_or_text, paths_by_default
 from mendflow.cli.options import CaseArgument, Project, ServerTarget, store_url
 from mendflow.cli.printing import print_answer, print_json, say
 from mendflow.cli.rule_tasks import misfits
+from mendflow.cli.sent_files import flow_to_send, sends_files
 from mendflow.client import Client
 from mendflow.core.model.views import CaseView, FlowView
 
@@ -37,6 +38,8 @@ def deploy(
 ) -> None:
     """Deploy a flow to the server, as its newest version; what it has under `on` takes effect."""
     loaded = [load_one(path, xpath2_as_1=xpath2_as_1) for path in flow]
+    if sends_files(context.target):
+        loaded = [flow_to_send(each) for each in loaded]
 
     async def give(client: Client) -> tuple[list[tuple[FlowView, str]], list[str]]:
         made = [

@@ -7,9 +7,9 @@ anything is uploaded."""
 import asyncio
 import os
 import tempfile
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -92,31 +92,66 @@ def check_files(flow: Flow) -> None:
         raise NotFound(f"the flow {flow.name} names files that do not exist: {', '.join(missing)}; nothing was started")
 
 
+class FlowFile(NamedTuple):
+    """A file that a flow names: what it is there, and the input whose default it is, if it is one's."""
+
+    path: Path
+    flow: Flow
+    what: str
+    input: str = ""
+
+
 def local_files(flow: Flow) -> set[Path]:
     """The files that jobs of the flow, and of the flows it calls, read by a plain path, and those that tables name."""
-    found: set[Path] = set()
-    pending: list[tuple[Any, str]] = [(flow, flow.folder)]
+    return {each.path for each in named_files(flow)}
+
+
+def named_files(flow: Flow) -> Iterator[FlowFile]:
+    """The same files, with where they are named."""
+    for each in flows_within(flow):
+        for name, declared in each.inputs.items():
+            paths = [path for path in paths_in(declared.default, declared.columns) if _is_plain(path, each.folder)]
+            for path in paths:
+                yield FlowFile(Path(each.folder, path), each, f"in the table that is the default of input {name}", name)
+            if (file := default_file(declared, each.folder)) is not None:
+                yield FlowFile(file, each, f"the default of input {name}", name)
+        for step in _steps_of(each):
+            yield from (FlowFile(path, each, what) for path, what in _sources_of(step, each.folder))
+
+
+def flows_within(flow: Flow) -> Iterator[Flow]:
+    """The flow, and all flows that came with it."""
+    yield flow
+    for each in _parts_of(flow):
+        if isinstance(each, Flow):
+            yield from flows_within(each)
+
+
+def _steps_of(flow: Flow) -> Iterator[JobActivity | Stage]:
+    return (each for each in _parts_of(flow) if isinstance(each, JobActivity | Stage))
+
+
+def _parts_of(flow: Flow) -> Iterator[Any]:
+    """All that stands in a flow, but not in the flows that came with it."""
+    pending: list[Any] = [getattr(flow, name) for name in flow.__struct_fields__]
     while pending:
-        value, folder = pending.pop()
-        if isinstance(value, Flow):
-            folder = value.folder
-            found |= {
-                Path(folder, path)
-                for each in value.inputs.values()
-                for path in paths_in(each.default, each.columns)
-                if _is_plain(path, folder)
-            }
-            found |= {path for each in value.inputs.values() if (path := default_file(each, folder)) is not None}
-        if isinstance(value, JobActivity | Stage):
-            sources = value.inputs if isinstance(value, JobActivity) else value.files
-            found |= {Path(folder, source) for source in sources.values() if _is_plain(source, folder)}
-            if isinstance(value, JobActivity) and value.software is not None:
-                found |= {Path(folder, source) for source in value.software.sources.values()}
-        elif isinstance(value, tuple):
-            pending += [(part, folder) for part in value]
+        value = pending.pop()
+        if isinstance(value, tuple):
+            pending += value
         elif isinstance(value, msgspec.Struct):
-            pending += [(getattr(value, name), folder) for name in value.__struct_fields__]
-    return found
+            yield value
+            if not isinstance(value, Flow):
+                pending += [getattr(value, name) for name in value.__struct_fields__]
+
+
+def _sources_of(step: JobActivity | Stage, folder: str) -> Iterator[tuple[Path, str]]:
+    sources = step.inputs if isinstance(step, JobActivity) else step.files
+    for source in sources.values():
+        if _is_plain(source, folder):
+            yield Path(folder, str(source)), f"a file of {step.name}"
+    if isinstance(step, JobActivity) and step.software is not None:
+        for name in step.software.sources.values():
+            yield Path(folder, name), f"the software of {step.name}"
 
 
 def default_file(input: Input, folder: str) -> Path | None:

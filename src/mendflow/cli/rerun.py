@@ -27,6 +27,7 @@ from mendflow.cli.printing import print_json, say
 from mendflow.cli.remote_runs import Begin, RunOptions, run_on_server
 from mendflow.cli.rule_applying import restart_group, say_rerun
 from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, Wait, with_run_arguments
+from mendflow.cli.sent_files import flow_to_send, sends_files
 from mendflow.cli.unfinished_cases import say_continued
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
@@ -106,11 +107,13 @@ def rerun(
         if from_failed and earlier.status == "completed":
             raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
         if corrected is not None:
-            return await _rerun_with_flow(client, earlier, corrected, cache, again=again or [], origin=file)
+            new = flow_to_send(corrected, earlier.inputs) if sends_files(target) else corrected
+            return await _rerun_with_flow(client, earlier, new, cache, again=again or [], origin=file)
         if unchanged:
             return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, again=again or [])
         if (now := await corrected_flow(client, earlier)) is not None and earlier.origin is not None:
             origin = earlier.origin.flow
+            now = flow_to_send(now, earlier.inputs) if sends_files(target) else now
             return await _rerun_with_flow(client, earlier, now, cache, again=again or [], origin=origin)
         changed = await changed_inputs(client, earlier, await client.flow_of(earlier.id))
         return await client.rerun(earlier.id, from_failed=from_failed, cache=cache, inputs=changed, again=again or [])

@@ -42,6 +42,7 @@ from mendflow.cli.printing import print_json, say
 from mendflow.cli.remote_runs import RunOptions, run_on_server
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, Wait, with_run_arguments
+from mendflow.cli.sent_files import flow_to_send
 from mendflow.cli.start_message import build_start_message
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.cli.unfinished_cases import live_cases
@@ -132,7 +133,10 @@ def run(
             say(f"remark: {remark}", err=True)
     limits = limits_given(limit or [])
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
+    named = frozenset(values)
     values = with_default_files(loaded, values, patterns=bool(server))
+    if server and not dry_run:
+        loaded = flow_to_send(loaded, named, values)
     given = rules_for(flow, loaded, rules)
     if dry_run:
         run_async(print_plan(loaded, values, target, cache, again=again or [], slots=slots, json=arguments.json))

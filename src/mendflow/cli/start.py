@@ -34,6 +34,7 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.printing import print_answer, say
 from mendflow.cli.remote_runs import run_on_server, run_options
+from mendflow.cli.sent_files import flow_to_send, sends_files
 from mendflow.cli.summary import relative
 from mendflow.cli.unfinished_cases import running_server_text
 from mendflow.client import Client
@@ -110,10 +111,12 @@ def start(
         if file is None:
             _say_changed_defaults(meant, values)
         else:
+            given = frozenset(values)
             values = with_default_files(file, values, patterns=has_server(context.target))
+            meant = flow_to_send(file, given, values) if sends_files(context.target) else file
         await warn_of_needs(client, meant)
         begin_case = (
-            partial(client.start_with_flow, await with_stored_files(client, file), project=project)
+            partial(client.start_with_flow, await with_stored_files(client, meant), project=project)
             if file is not None
             else partial(client.start, meant.name)
         )

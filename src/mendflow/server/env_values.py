@@ -5,8 +5,9 @@ Every answer is walked as a whole, so that no type of answer is forgotten. The e
 primitives set, and in the data of a failed job: that is in contexts of decisions, in cornerstones of rules, in the
 inputs of the cases that mend it, and in what rules have found there.
 
-What a case was given, the defaults of its flow, and what a schedule gives may hold secrets too: of these, texts are
-hidden whose names say so, as in contexts. Whoever starts cases sees them, and so can start one with the same."""
+What a case was given, the defaults of its flow, what a schedule gives and the arguments of functions may hold secrets
+too: of these, texts are hidden whose names say so, as in contexts. Whoever starts cases sees them, and so can start one
+with the same. The key of a result is a digest of all of that, and would show whether a guess is right: it is hidden."""
 
 import re
 from typing import Any, Final
@@ -15,13 +16,14 @@ import msgspec
 
 from mendflow.core.model.comparisons import ValueDifference
 from mendflow.core.model.flow import Input
+from mendflow.core.model.jobs import Job
 from mendflow.core.model.repair_views import FailureView
-from mendflow.core.model.views import CaseView
+from mendflow.core.model.views import CaseView, ResultView
 from mendflow.core.recovery.redaction import REDACTED, redact
 from mendflow.operations.operation import ApiOperation
 
 ENV: Final = "env"
-GIVEN: Final = frozenset({"inputs", "defaults"})
+GIVEN: Final = frozenset({"inputs", "defaults", "args", "kwargs", "arguments"})
 _PATH_TO_DATA: Final = re.compile(r"(?<![\w.])data\b|\bitem\.data\b|\bjob\.env\b")
 """In a condition, or by itself. `data` has the item's data over the case's."""
 
@@ -64,13 +66,15 @@ def _hidden_fields(fields: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _without_secrets(given: Any) -> Any:
-    """What was given under which names, what flows declare, or what of it differs between two cases."""
+    """What was given under which names or one after the other, what flows declare, or what of it differs between two
+    cases."""
     if isinstance(given, dict):
         shown = {name: _shown_input(name, each) for name, each in given.items()}
         return shown if shown != given else given
-    if isinstance(given, list) and any(isinstance(each, ValueDifference) for each in given):
-        return [_shown_difference(each) for each in given]
-    return given
+    if type(given) in (list, tuple):
+        parts = [_without_secrets(each) for each in given]
+        return given if all(map(_same, parts, given)) else type(given)(parts)
+    return _shown_difference(given) if isinstance(given, ValueDifference) else given
 
 
 def _shown_input(name: object, value: Any) -> Any:
@@ -128,4 +132,6 @@ def _hidden_views(view: msgspec.Struct) -> dict[str, Any]:
         return {"candidates": [each for each in view.candidates if not _PATH_TO_DATA.search(each.condition)]}
     if isinstance(view, CaseView) and view.mends_item is not None:
         return {"inputs": _hidden_data(view.inputs, {})}
+    if isinstance(view, Job | ResultView) and view.key:
+        return {"key": REDACTED}
     return {}

@@ -19,6 +19,8 @@ FOREIGN_SITES: Final = frozenset({b"cross-site", b"same-site"})
 """What a browser says of a request that a page of another site sends; to a browser, all ports of a machine are one
 site."""
 
+NOT_OF_HOSTS: Final = frozenset("@/?#\\")
+
 _LOOPBACK_ROLES = frozenset({ADMIN})
 
 
@@ -63,6 +65,9 @@ def names_loopback(host: str) -> bool:
 
 
 def _hostname(host: str) -> str:
+    """Empty for what is no host: before an `@` would be a user, and behind the others a path."""
+    if not NOT_OF_HOSTS.isdisjoint(host):
+        return ""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:

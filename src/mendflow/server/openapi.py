@@ -80,7 +80,8 @@ def describe(routes: Sequence[HTTPRouteHandler], dependencies: Mapping[str, Prov
         use_handler_docstrings=True,
         operation_id_creator=lambda handler, _method, _path: handler.handler_name,
     )
-    app = Litestar([Router(API, route_handlers=routes)], dependencies=dependencies, openapi_config=config)
+    router = Router(API, route_handlers=routes)
+    app = Litestar([router], dependencies=dependencies, openapi_config=config, logging_config=None)
     base = app.openapi_schema.to_schema()
     paths: Json = _rewritten(base["paths"])
     for path in paths.values():

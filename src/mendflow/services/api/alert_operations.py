@@ -15,6 +15,7 @@ from mendflow.core.model.jobs import Job
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.views import ChangeEvent
 from mendflow.services.api.view_operations import ViewOperations
+from mendflow.services.base.notices import Notice
 from mendflow.services.base.receivers import address_of, check_address
 
 ALERTS_READ = 10_000
@@ -36,14 +37,19 @@ class AlertOperations(ViewOperations):
         alerts = self._server.runtime.monitor.alerts
         read = limit if sight.projects is None else ALERTS_READ
         found = await alerts.list(every=every, limit=read, critical=severity == "critical")
-        if severity == "info":
-            found += [_message(each) for each in await self._server.runtime.notices.latest_messages(read)]
         found = [each for each in found if await self._tells_of(each.case, sight)]
+        if severity == "info":
+            messages = await self._server.runtime.notices.latest_messages(read)
+            found += [_message(each) for each in messages if await self._is_told(each, sight)]
         return sorted(found, key=lambda alert: -alert.raised_at)[:limit]
 
     async def _tells_of(self, case: str, sight: Sight) -> bool:
         """Whether what tells of a case may be seen. What tells of none belongs to the default project."""
         return await self.is_seen(case, sight) if case else sight.sees(DEFAULT_PROJECT)
+
+    async def _is_told(self, message: Notice, sight: Sight) -> bool:
+        """A message about no case and no project is about the installation: it is for administrators."""
+        return await self.is_seen(message.case, sight) if message.case else sight.sees(message.project)
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView:
         await self._settled()

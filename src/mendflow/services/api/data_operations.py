@@ -55,7 +55,9 @@ class DataOperations(ViewOperations):
     async def remove_data(self, name: str, *, who: str) -> LogicalFile:
         """Forget a file; its content on storage elements is not deleted."""
         removed = await self._catalogue.remove(name)
-        self._server.runtime.notices.post(f"file {removed.name} was taken out of the catalogue by {who}")
+        self._server.runtime.notices.post(
+            f"file {removed.name} was taken out of the catalogue by {who}", project=removed.project
+        )
         return removed
 
     async def add_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile:

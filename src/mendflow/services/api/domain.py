@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from mendflow.core.model.data import StoreAnswer, StoreRequest
-from mendflow.core.model.errors import NotFound, unusable_file
+from mendflow.core.model.errors import NotFound, StoreUnavailable, unusable_file
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import OTHER, StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -218,22 +218,30 @@ class Domain(
         return found if sight.projects is None else [await self._stats_in_sight(each, sight) for each in found]
 
     async def _stats_in_sight(self, stats: StatsView, sight: Sight) -> StatsView:
-        of_flow, limits = self._server.runtime.flows.project_of, {each.name for each in await self.limits(sight=sight)}
-
-        def sees(flow: str) -> bool:
-            return flow != OTHER and sight.sees(of_flow(flow) or DEFAULT_PROJECT)
-
+        limits = {each.name for each in await self.limits(sight=sight)}
+        names = {each.flow for each in (*stats.cases, *stats.cases_ended)} | {each.flow for each in stats.messages}
+        names |= stats.cases_started.keys() | {each.rules for each in stats.repairs}
+        seen = {name for name in names if name != OTHER and await self._is_counted_for(name, sight)}
         return msgspec.structs.replace(
             stats,
-            cases=[each for each in stats.cases if sees(each.flow)],
-            cases_started={flow: count for flow, count in stats.cases_started.items() if sees(flow)},
-            cases_ended=[each for each in stats.cases_ended if sees(each.flow)],
-            repairs=[each for each in stats.repairs if sees(each.rules)],
-            messages=[each for each in stats.messages if sees(each.flow)],
+            cases=[each for each in stats.cases if each.flow in seen],
+            cases_started={flow: count for flow, count in stats.cases_started.items() if flow in seen},
+            cases_ended=[each for each in stats.cases_ended if each.flow in seen],
+            repairs=[each for each in stats.repairs if each.rules in seen],
+            messages=[each for each in stats.messages if each.flow in seen],
             limits=[each for each in stats.limits if each.name in limits],
             projects=[each for each in stats.projects if sight.sees(each.project)],
             running=[each for each in stats.running if await self.is_seen(each.case, sight)],
         )
+
+    async def _is_counted_for(self, flow: str, sight: Sight) -> bool:
+        """Nothing is read of a flow that is known here. What cannot be told while the store is away is not shown."""
+        if (project := self._server.runtime.flows.project_of(flow)) is not None:
+            return sight.sees(project)
+        try:
+            return await self.is_of_seen_flow(flow, sight)
+        except StoreUnavailable:
+            return False
 
     def _overview(self) -> ClusterOverview:
         return ClusterOverview(self._server.membership, self._server.peers, self._server.meter)
@@ -273,7 +281,7 @@ class Domain(
 
     async def notices(self, limit: int = 100) -> list[ChangeEvent]:
         """Messages for the administrator: failures of forgotten jobs, refused reports, lost pilots."""
-        return await self._server.runtime.notices.latest(limit)
+        return [*await self._server.runtime.notices.latest(limit)]
 
     async def health(self) -> Health:
         return self._server.health()

@@ -49,7 +49,7 @@ class FlowOperations(AlertOperations, DataOperations):
         await self._watch_as_said(name, had_watch=had_watch, who=who)
         await self._schedule_as_said(name)
         removed = await runtime.flows.remove(name)
-        runtime.notices.post(f"flow {name} was removed by {who}")
+        runtime.notices.post(f"flow {name} was removed by {who}", project=removed.project)
         await self._settled()
         return removed
 

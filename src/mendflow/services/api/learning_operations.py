@@ -9,7 +9,7 @@ from mendflow.core.model.learning import (
     Proposal,
     RecountView,
 )
-from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.services.api.domain_reader import DomainReader
 
@@ -33,12 +33,8 @@ class LearningOperations(DomainReader):
         return await self._server.runtime.learning.dismiss(proposal, wish.why, who=who)
 
     async def learning_report(self, *, since: Instant = 0, flow: str = "", sight: Sight = EVERYTHING) -> LearningReport:
-        flows = self._server.runtime.flows
-
-        def sees(name: str) -> bool:
-            return sight.projects is None or (
-                name != DEFAULT_RULES and sight.sees(flows.project_of(name) or DEFAULT_PROJECT)
-            )
+        async def sees(rules: str) -> bool:
+            return await self._is_for(rules, sight)
 
         return await self._server.runtime.learning.report(since=since, flow=flow, sees=sees)
 

@@ -112,8 +112,10 @@ class ProjectLookup:
         return sight.projects is None or sight.sees(await self.of_event(event))
 
     async def of_event(self, event: ChangeEvent) -> str:
-        """What is about no case belongs to the default project."""
-        return await self.of_case(event.case) or DEFAULT_PROJECT if event.case else DEFAULT_PROJECT
+        """What is about no case belongs to the default project; a message about none, to administrators."""
+        if not event.case:
+            return "" if event.kind == "alert" and not event.state else DEFAULT_PROJECT
+        return await self.of_case(event.case) or DEFAULT_PROJECT
 
     # What has a name of its own
 

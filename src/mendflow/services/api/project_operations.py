@@ -29,13 +29,15 @@ class ProjectOperations(ViewOperations):
 
     async def set_project(self, name: str, settings: ProjectSettings, *, who: str) -> ProjectView:
         view = await self._of_projects.set(name, settings, who=who)
-        self._server.runtime.notices.post(f"the weight and the quotas of project {name} were set by {who}")
+        self._server.runtime.notices.post(
+            f"the weight and the quotas of project {name} were set by {who}", project=name
+        )
         await self._settled()
         return view
 
     async def remove_project_settings(self, name: str, *, who: str) -> ProjectView:
         view = await self._of_projects.remove(name)
-        self._server.runtime.notices.post(f"what was set for project {name} was removed by {who}")
+        self._server.runtime.notices.post(f"what was set for project {name} was removed by {who}", project=name)
         await self._settled()
         return view
 
@@ -44,13 +46,13 @@ class ProjectOperations(ViewOperations):
 
     async def put_member(self, name: str, member: str, wish: MemberRequest, *, who: str) -> MemberView:
         found = await self._server.access_tokens.put_member(name, member, wish.role, who=who)
-        self._server.runtime.notices.post(f"{member} was made {found.role} of project {name} by {who}")
+        self._server.runtime.notices.post(f"{member} was made {found.role} of project {name} by {who}", project=name)
         await self._settled()
         return found
 
     async def remove_member(self, name: str, member: str, *, who: str) -> MemberView:
         found = await self._server.access_tokens.remove_member(name, member)
-        self._server.runtime.notices.post(f"{who} removed {member} ({found.role}) from project {name}")
+        self._server.runtime.notices.post(f"{who} removed {member} ({found.role}) from project {name}", project=name)
         await self._settled()
         return found
 

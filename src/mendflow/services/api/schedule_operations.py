@@ -57,7 +57,7 @@ class ScheduleOperations(ViewOperations):
     async def remove_schedule(self, name: str, *, who: str) -> ScheduleView:
         project = await self.project_lookup.find("schedule", name) or DEFAULT_PROJECT
         removed = await self._schedules.remove(name, project=project)
-        self._server.runtime.notices.post(f"schedule {name} was removed by {who}")
+        self._server.runtime.notices.post(f"schedule {name} was removed by {who}", project=project)
         await self._settled()
         return removed
 

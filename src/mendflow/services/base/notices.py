@@ -18,7 +18,15 @@ ALERT_CLOSED = "closed"
 ALERT_SEEN = "seen"
 """The states in an event that an alert is over, or was acknowledged and lasts; its message is the alert's id."""
 PAGE = 500
-_decode = msgspec.json.Decoder(ChangeEvent).decode
+
+
+class Notice(ChangeEvent, frozen=True):
+    """What tells of no case is for members of the project, if it has one, and else for administrators alone."""
+
+    project: str = ""
+
+
+_decode = msgspec.json.Decoder(Notice).decode
 
 
 class Notices:
@@ -31,9 +39,17 @@ class Notices:
     async def start(self) -> None:
         self._ledger.reaches(NOTICES, await self._store.length(NOTICES))
 
-    def post(self, message: str, *, case: CaseId = NO_CASE, item: ItemId | None = None, state: str = "") -> None:
+    def post(
+        self,
+        message: str,
+        *,
+        case: CaseId = NO_CASE,
+        item: ItemId | None = None,
+        state: str = "",
+        project: str = "",
+    ) -> None:
         now = self._clock.now()
-        notice = ChangeEvent(serial=0, at=now, kind="alert", case=case, item=item, state=state, message=message)
+        notice = Notice(0, now, "alert", case, item, state, message, project)
         self._ledger.add(NOTICES, msgspec.json.encode(notice))
         self._events.tell(now, "alert", case, item, state, message)
 
@@ -45,21 +61,21 @@ class Notices:
         """Return when what was posted is on disk."""
         await self._ledger.settled()
 
-    async def latest(self, limit: int) -> list[ChangeEvent]:
+    async def latest(self, limit: int) -> list[Notice]:
         """The newest notices, newest first. Their serials are their positions in the stream."""
         await self._ledger.settled()
         return await self._before(await self._store.length(NOTICES), limit)
 
-    async def latest_messages(self, limit: int) -> list[ChangeEvent]:
+    async def latest_messages(self, limit: int) -> list[Notice]:
         """The newest that do not say that an alert was raised, newest first."""
         await self._ledger.settled()
-        end, found = await self._store.length(NOTICES), list[ChangeEvent]()
+        end, found = await self._store.length(NOTICES), list[Notice]()
         while end and len(found) < limit:
             found += [each for each in await self._before(end, PAGE) if each.state != ALERT_RAISED]
             end = max(0, end - PAGE)
         return found[:limit]
 
-    async def _before(self, end: int, limit: int) -> list[ChangeEvent]:
+    async def _before(self, end: int, limit: int) -> list[Notice]:
         start = max(0, end - limit)
         entries = await self._store.read(NOTICES, start, end - start)
         return [replace(_decode(entry), serial=place) for place, entry in enumerate(entries, start + 1)][::-1]

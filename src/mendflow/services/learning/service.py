@@ -7,7 +7,7 @@ reads nothing: it would find what it found before."""
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
@@ -348,18 +348,19 @@ class LearningService:
     # What it has cost, and saved
 
     async def report(
-        self, *, since: Instant = 0, flow: str = "", sees: Callable[[str], bool] = lambda _flow: True
+        self, *, since: Instant = 0, flow: str = "", sees: Callable[[str], Awaitable[bool]]
     ) -> LearningReport:
-        """Of the flows that whoever asks may see."""
+        """Of the flows and rules that whoever asks may see."""
         await self._ledger.settled()
         async with self._lock:
             await self._count_past()
             await self._merge()
-        totals = total_usage((each for each in await self._statistics.usage() if sees(each.flow)), since, flow)
+        usage, proposals = await self._statistics.usage(), (await self._proposals.all()).values()
+        names = {each.flow for each in usage} | {each.rules for each in proposals}
+        seen = {name for name in names if await sees(name)}
+        totals = total_usage((each for each in usage if each.flow in seen), since, flow)
         groups = await self._statistics.groups()
-        adopted = [
-            each for each in (await self._proposals.all()).values() if each.state == "in-force" and sees(each.rules)
-        ]
+        adopted = [each for each in proposals if each.state == "in-force" and each.rules in seen]
         return LearningReport(
             since=since,
             jobs=sum(each.jobs for each in totals.values()),

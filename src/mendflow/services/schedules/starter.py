@@ -196,7 +196,7 @@ class DueStarter:
             return
         if (known := self._known.get(name)) is None or known.document != planned:
             self._known[name] = _watched(planned)
-        self._tell_left_out(document, planned)
+        await self._tell_left_out(document, planned)
         await self._cancel_replaced(planned)
         if planned.starting:
             await self._carry_out(name, planned.starting)
@@ -216,12 +216,13 @@ class DueStarter:
             for case in document.running:
                 await self._cancel_here(case, f"replaced by the next due time of schedule {document.spec.name}")
 
-    def _tell_left_out(self, before: ScheduleDocument, after: ScheduleDocument) -> None:
+    async def _tell_left_out(self, before: ScheduleDocument, after: ScheduleDocument) -> None:
         if after.history and after.history[-1:] != before.history[-1:] and after.history[-1].what == "missed":
             event, name = after.history[-1], after.spec.name
             self._notices.post(
                 f"schedule {name} missed {event.count} due time(s) while no server ran; the last one was"
-                f" {times_of(after).text(event.due)}; `mendflow schedules backfill {name}` starts past times"
+                f" {times_of(after).text(event.due)}; `mendflow schedules backfill {name}` starts past times",
+                project=await self._schedules.project_of(name) or "",
             )
 
     # Cases

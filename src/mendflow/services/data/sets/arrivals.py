@@ -63,7 +63,8 @@ class Arrivals:
         state = await self._set_store.change(name, decide)
         if late:
             first = late[0].logical or late[0].name
-            self._notices.post(f"data set {name} is closed, and {len(late)} more files came: {first}; nothing follows")
+            told = f"data set {name} is closed, and {len(late)} more files came: {first}; nothing follows"
+            self._notices.post(told, project=await self._set_store.project_of(name) or "")
         return state
 
     async def add_reported_files(self, name: str, files: Sequence[str | FileRef], project: str = "") -> DataSet:
@@ -110,10 +111,11 @@ class Arrivals:
         try:
             check_name(file.data_set, "data set")
         except InvalidRequest as invalid:
-            self._notices.post(f"file {file.name}: {invalid.message}; it is in no set")
+            self._notices.post(f"file {file.name}: {invalid.message}; it is in no set", project=file.project)
             return ""
         if await self._set_store.project_of(file.data_set) not in (None, file.project):
-            self._notices.post(f"file {file.name}: its data set is of another project; it is in no set")
+            told = f"file {file.name}: its data set is of another project; it is in no set"
+            self._notices.post(told, project=file.project)
             return ""
         await self.add(file.data_set, [file.ref()], file.project)
         return file.data_set

@@ -217,17 +217,20 @@ class DataSetController:
             self._wanted[state.name] = None  # at the next look
             return None
         except RequestError as error:
-            self._not_started(state, batch, key, error.message)
+            await self._not_started(state, batch, key, error.message)
             return None
         self.problems.pop(key, None)
         return case.id
 
-    def _not_started(self, state: DataSet, batch: FileBatch, key: str, why: str) -> None:
+    async def _not_started(self, state: DataSet, batch: FileBatch, key: str, why: str) -> None:
         self._not_before[key] = self._clock.now() + RETRY_MS
         if self.problems.get(key) != why:
             self.problems[key] = why
             name = f"batch {batch.rule.name}/{batch.number} of data set {state.name}"
-            self._notices.post(f"{name} does not become a case yet: {why}")
+            self._notices.post(
+                f"{name} does not become a case yet: {why}",
+                project=await self._set_store.project_of(state.name) or "",
+            )
 
     # Cases end
 
