@@ -10,6 +10,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from mendflow.client import Client
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.views import CaseView
 from mendflow.server.access import AccessControl, single_token
@@ -17,6 +18,7 @@ from mendflow.server.app import JSON_BYTES_MAX, create_app
 from mendflow.server.error_bodies import body_of
 from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest, Serving
+from tests.server.conversation import job_flow
 
 
 async def _told(response: aiohttp.ClientResponse) -> dict[str, Any]:
@@ -105,6 +107,34 @@ async def test_the_word_null_is_no_value_of_a_query(
     async with http.get(f"{served.url}/api/v1/{query}") as response:
         assert response.status == 400
         assert "leave it out" in (await _told(response))["message"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "told"),
+    [
+        ("POST", "cases/last/cancel?item=x", "`item` in the query; it knows: none; in the body: item"),
+        ("GET", "cases?flows=one", "`flows` in the query; it knows: after, "),
+        ("GET", "files/0?whose=last", "`whose` in the query; it knows: of"),
+        ("GET", "alerts?limit=1&a=1&b=2", "`a`, `b` in the query; it knows: all, limit, severity"),
+    ],
+)
+async def test_what_an_operation_would_not_look_at_is_refused(
+    served: HttpServer, http: aiohttp.ClientSession, method: str, path: str, told: str
+) -> None:  # SE-4
+    async with http.request(method, f"{served.url}/api/v1/{path}") as response:
+        assert response.status == 400
+        refusal = await _told(response)
+        assert told in refusal["message"] and refusal["fields"]["field"] in told
+
+
+async def test_a_case_is_not_cancelled_by_whoever_means_an_item_of_it(
+    served: HttpServer, http: aiohttp.ClientSession, client: Client
+) -> None:  # SE-4
+    await client.deploy(job_flow("one"))
+    case = (await client.start("one")).id
+    async with http.post(f"{served.url}/api/v1/cases/{case}/cancel?item=work", json={}) as response:
+        assert response.status == 400
+    assert (await client.case(case)).status == "running"
 
 
 @pytest.mark.parametrize(

@@ -288,9 +288,12 @@ async def test_nobody_but_servers_says_what_an_application_is_called(
     headers = {"X-Mendflow-Application": "mine"}
 
     async def apply(**more: str) -> None:
-        url = f"{two[0].url}/api/v1/failures/{group.id}/apply?application=mine"
-        async with aiohttp.ClientSession() as line, line.post(url, headers={**headers, **more}) as answer:
-            assert answer.status in (200, 201)
+        url = f"{two[0].url}/api/v1/failures/{group.id}/apply"
+        async with aiohttp.ClientSession() as line:
+            async with line.post(f"{url}?application=mine", headers={**headers, **more}) as refused:
+                assert refused.status == 400
+            async with line.post(url, headers={**headers, **more}) as answer:
+                assert answer.status in (200, 201)
 
     await apply()
     called = [(await each.domain.apply_progress(group.id)).application for each in two]

@@ -27,8 +27,9 @@ from mendflow.server.routes import about, archives, audit, events, files, histor
 from mendflow.server.routes.parameters import CALLER, SERVED, page
 from mendflow.server.routes.request_form import (
     arguments_of,
+    demand_known_keys,
     demand_no_null,
-    nullable_keys,
+    query_keys,
     route_path,
     signature_of,
 )
@@ -65,18 +66,21 @@ def _route(operation: ApiOperation, function: Handler) -> HTTPRouteHandler:
         status_code=operation.status,
         summary=operation.summary,
         tags=[operation.tag],
-        guards=[_guard(operation, nullable_keys(inspect.signature(function)))],
+        guards=[_guard(operation, query_keys(inspect.signature(function)))],
         **more,
     )(function)
     return route
 
 
 def _guard(
-    operation: ApiOperation, nullable: frozenset[str]
+    operation: ApiOperation, query_keys: dict[str, bool]
 ) -> Callable[[ASGIConnection[Any, Any, Any, Any], BaseRouteHandler], Coroutine[Any, Any, None]]:
+    nullable = frozenset(name for name, is_nullable in query_keys.items() if is_nullable)
+
     async def check(connection: ASGIConnection[Any, Any, Any, Any], _: BaseRouteHandler) -> None:
         state = connection.scope["state"]
         check_roles(state[CALLER], operation.allowed)
+        demand_known_keys(operation, query_keys, connection.query_params)
         demand_no_null(nullable, connection.query_params)
         if operation.name in BY_HAND:
             note(object=object_of(operation, _query_of(connection)))

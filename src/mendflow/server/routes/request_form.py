@@ -2,7 +2,7 @@
 
 import inspect
 import types
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Annotated, Any, get_args, get_origin
 
@@ -19,6 +19,7 @@ from mendflow.server.routes.parameters import TheApplication, TheCaller, TheDoma
 
 _KEY = "in_{}"
 """The name in Python of what stands in the query: some names of the API mean something else to the framework."""
+KEYS_SHOWN = 5
 _BOUNDS = ("ge", "le", "min_length", "description")
 
 
@@ -152,14 +153,27 @@ def _value(parameter: Parameter, given: dict[str, Any], body: Any) -> Any:
     return parameter.default if body is None else getattr(body, parameter.key)
 
 
-def nullable_keys(signature: inspect.Signature) -> frozenset[str]:
-    """The names in the query of what is null where it is left out."""
-    found: set[str] = set()
-    for each in signature.parameters.values():
-        for mark in get_args(each.annotation)[1:] if get_origin(each.annotation) is Annotated else ():
-            if isinstance(mark, QueryParameter) and types.NoneType in get_args(get_args(each.annotation)[0]):
-                found.add(mark.name or each.name)
-    return frozenset(found)
+def query_keys(signature: inspect.Signature) -> dict[str, bool]:
+    """The names that a query may have, and of each whether it is null where it is left out."""
+    return {
+        mark.name or each.name: types.NoneType in get_args(get_args(each.annotation)[0])
+        for each in signature.parameters.values()
+        for mark in (get_args(each.annotation)[1:] if get_origin(each.annotation) is Annotated else ())
+        if isinstance(mark, QueryParameter)
+    }
+
+
+def demand_known_keys(operation: ApiOperation, known: Iterable[str], query: MultiDict[Any]) -> None:
+    """Refuse what nobody would look at: who writes it means something by it."""
+    unknown = sorted(query.keys() - set(known))
+    if not unknown:
+        return
+    in_body = [each.key for each in operation.parameters if each.place == "field"] if operation.is_call else []
+    names = ", ".join(f"`{each:.40}`" for each in unknown[:KEYS_SHOWN])
+    known_here = ", ".join(sorted(known)) or "none"
+    body = f"; in the body: {', '.join(in_body)}" if in_body else ""
+    told = f"{operation.method} {operation.path} does not know {names} in the query; it knows: {known_here}{body}"
+    raise InvalidRequest(told, field=unknown[0], problems=[{"field": unknown[0], "message": told}])
 
 
 def demand_no_null(keys: frozenset[str], query: MultiDict[Any]) -> None:
