@@ -1,9 +1,16 @@
 """Of the files that a flow file names a server is sent those in its folder, and no others."""
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
+import msgspec
 import pytest
 
+from mendflow.cli.case_origins import without_paths_of_others
+from mendflow.client import Client
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.views import CaseOrigin, CaseView
 from tests.cli.conftest import Shell
 from tests.cli.test_server import served
 
@@ -99,3 +106,19 @@ def test_nor_does_a_table_or_a_job(folder: Shell, text: str, default: str, what:
 def test_what_is_run_here_reads_what_it_can_read(folder: Shell) -> None:  # SE-4
     folder.write("flows/one.yaml", ONE.replace("DEFAULT", "../keys/id"))
     folder.ok("run", "flows/one.yaml", "--quiet", "--data-dir", str(Path(folder.folder, "own")))
+
+
+class Asker:
+    """A client that knows only who asks."""
+
+    async def me(self) -> SimpleNamespace:
+        return SimpleNamespace(name="ann")
+
+
+async def test_no_file_is_sent_for_the_path_that_somebody_else_has_named() -> None:  # SE-4
+    origin = CaseOrigin(flow="/home/ann/flow.yaml", inputs={"reference": "/home/ann/.ssh/id"})
+    case = CaseView(id=CaseId("one-1"), flow="one", digest="d", status="failed", started_at=1, origin=origin)
+    eves, anns = (msgspec.structs.replace(case, owner=owner) for owner in ("eve", "ann"))
+    asker = cast(Client, Asker())
+    assert (await without_paths_of_others(asker, eves)).origin is None
+    assert (await without_paths_of_others(asker, anns)).origin == origin

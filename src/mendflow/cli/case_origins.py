@@ -137,6 +137,15 @@ def _is_same(now: Value, before: Value) -> bool:
     return now.startswith(LOGICAL_PREFIX) or reference_of(Path(now)).sha256 == ref.sha256
 
 
+async def without_paths_of_others(client: Client, earlier: CaseView) -> CaseView:
+    """The case without the paths that it came from, unless the caller has started it: who starts a case says which these
+    are, and a case that is run again is sent what is there now."""
+    if earlier.origin is None or (await client.me()).name == earlier.owner:
+        return earlier
+    say(f"{earlier.id} was started by {earlier.owner or 'somebody else'}: its files are taken as they were", err=True)
+    return msgspec.structs.replace(earlier, origin=None)
+
+
 async def demand_same_flow(client: Client, earlier: CaseView) -> None:
     """Refuse to let a case go on as it was if its flow file, or a file that the flow takes from its folder, is another
     now: who corrected it means that one."""

@@ -6,7 +6,13 @@ from typing import Annotated
 import msgspec
 import typer
 
-from mendflow.cli.case_origins import changed_inputs, corrected_flow, given_inputs, warn_of_changed_files
+from mendflow.cli.case_origins import (
+    changed_inputs,
+    corrected_flow,
+    given_inputs,
+    warn_of_changed_files,
+    without_paths_of_others,
+)
 from mendflow.cli.case_runs import rerun_group_locally, run_locally
 from mendflow.cli.connection import connect, has_server, run_async, say_folder
 from mendflow.cli.deployment import with_stored_files
@@ -99,6 +105,8 @@ def rerun(
 
     async def begin(client: Client) -> CaseView:
         earlier = await client.case(case)
+        if sends_files(target):
+            earlier = await without_paths_of_others(client, earlier)
         if earlier.stopped and corrected is None and not (no_cache or again):
             say_continued(earlier.id)
             await warn_of_changed_files(client, earlier)
