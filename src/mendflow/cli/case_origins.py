@@ -138,8 +138,8 @@ def _is_same(now: Value, before: Value) -> bool:
 
 
 async def without_paths_of_others(client: Client, earlier: CaseView) -> CaseView:
-    """The case without the paths that it came from, unless the caller has started it: who starts a case says which these
-    are, and a case that is run again is sent what is there now."""
+    """The case without the paths that it came from, unless the caller has started it: who starts a case says which
+    these are, and a case that is run again is sent what is there now."""
     if earlier.origin is None or (await client.me()).name == earlier.owner:
         return earlier
     say(f"{earlier.id} was started by {earlier.owner or 'somebody else'}: its files are taken as they were", err=True)
