@@ -105,7 +105,8 @@ async def filed_under(world: World, project: str, case: CaseId) -> Decision:
     decision = await world.decision(case)
     decision.project = project
     known = await world.store.get(DECISION_KIND, decision.id)
-    await world.store.write([Put(DECISION_KIND, decision.id, msgspec.json.encode(decision), known and known.version)])
+    assert known is not None
+    await world.store.write([Put(DECISION_KIND, decision.id, msgspec.json.encode(decision), known.version)])
     return decision
 
 
