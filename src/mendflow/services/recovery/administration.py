@@ -239,11 +239,19 @@ class ManualRepairs(RuleEditor):
         found.task_roles = _kept(task_roles)
         return await self._apply(found, said, "", who)
 
-    async def retry_case(self, case: CaseId, item: str = "", *, who: str = "", engine: str = "") -> list[Decision]:
+    async def retry_case(
+        self,
+        case: CaseId,
+        item: str = "",
+        *,
+        who: str = "",
+        engine: str = "",
+        task_roles: Collection[str] | None = None,
+    ) -> list[Decision]:
         """Try again whatever failed in a case, or in one that it called, and waits for a person; or one item of it."""
         held = self._held(case) if not engine else self._held_of_engine(EngineCaseId(engine, case))
         waiting = [each for each in held if not item or (each.case, each.item) == (case, item)]
-        return [await self.retry(each.id, who=who) for each in waiting]
+        return [await self.retry(each.id, who=who, task_roles=task_roles) for each in waiting]
 
     def held_items(self, case: CaseId) -> list[str]:
         """What failed in a case, or in one that it called, and waits for a person."""
