@@ -120,6 +120,15 @@ async def test_a_viewer_looks_and_an_operator_steers(people: As) -> None:  # SE-
     assert await refused(people("olga").mend(case, taught)) == "forbidden"
 
 
+async def test_se_1_an_operator_adds_no_deployed_flow_to_the_rules(people: As) -> None:
+    case = await started(people)
+    await people("ann").deploy(job_flow("tell"))
+    assert await refused(people("olga").mend(case, RepairRequest(exlet="tell"))) == "forbidden"
+    assert await refused(people("olga").rule_set("of-ann")) == "not-found", "there are none as before"
+    await people("ann").mend(case, RepairRequest(exlet="tell"))
+    assert (await people("olga").mend(case, RepairRequest(exlet="tell"))).exlet == "tell", "it is there now"
+
+
 async def test_a_user_task_is_ended_only_by_its_role_whatever_way_is_taken(people: As) -> None:  # SE-1
     case = await started(people, "ann", task_flow("ask", role="reviewers"))
     [task] = await people("ann").worklist(case=case)

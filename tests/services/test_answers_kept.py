@@ -7,7 +7,21 @@ import pytest
 from mendflow.core.engine.messages import OfferTask
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Flow, Input, JobActivity, Sequence, UserTask
+from mendflow.core.model.flow import (
+    Activity,
+    Call,
+    Empty,
+    Flow,
+    Input,
+    JobActivity,
+    OnAlarm,
+    OnMessage,
+    Pick,
+    Receive,
+    Scope,
+    Sequence,
+    UserTask,
+)
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
@@ -16,6 +30,7 @@ from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.user_tasks import UserTasks
 from mendflow.stores.memory import MemoryStore
+from tests.patience import until
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 ASKED = UserTask(name="approve", role="boss", title="Go?", fields={"approved": "yes or no"})
@@ -230,3 +245,93 @@ async def test_an_answer_is_not_kept_where_the_rules_choose_what_follows(domain:
     first = await answered(domain, pilot, Flow(name=FlowName("f"), body=Sequence(name="s", body=steps)))
     again = await domain.rerun(first, who="me")
     assert await states(domain, again.id) == ["offered"]
+
+
+# What came from outside before it
+
+
+HEARD = Receive(name="get", channel="what", variable="what")
+
+
+def said_before(*steps: Activity, name: str = "f") -> Flow:
+    jobs = (*steps, ASKED, JobActivity(name="publish", command="false"))
+    return Flow(name=FlowName(name), body=Scope(name="all", variables={"what": ""}, body=Sequence(name="s", body=jobs)))
+
+
+async def rerun_and_told(domain: Domain, first: str, said: str) -> str:
+    again = (await domain.rerun(first, who="me")).id
+    await domain.send(again, "what", said, id=f"{again}-1")
+    return again
+
+
+@pytest.mark.parametrize(("said", "state"), [("EVIL", "offered"), ("GOOD", "completed")])
+async def test_se_1_an_answer_is_kept_only_after_the_same_message(
+    domain: Domain, pilot: Any, said: str, state: str
+) -> None:
+    await domain.deploy(said_before(HEARD))
+    first = (await domain.start("f", {}, who="me")).id
+    await domain.send(first, "what", "GOOD", id="m-1")
+    [offered] = await domain.worklist(state="offered")
+    await domain.complete(offered.id, {"approved": "yes"}, who="ann")
+    await pilot.run_all(play)
+    assert (await domain.case(first)).status == "failed"
+    again = await rerun_and_told(domain, first, said)
+    assert await states(domain, again) == [state]
+
+
+async def test_se_1_an_answer_is_not_kept_where_a_message_no_longer_comes(domain: Domain, pilot: Any) -> None:
+    waits = Pick(
+        name="pick",
+        messages=(OnMessage(channel="what", variable="what", body=Empty(name="heard")),),
+        alarms=(OnAlarm(duration=30, body=Empty(name="silence")),),
+    )
+    await domain.deploy(said_before(waits))
+    first = (await domain.start("f", {}, who="me")).id
+    await domain.send(first, "what", "GOOD", id="m-1")
+    [offered] = await domain.worklist(state="offered")
+    await domain.complete(offered.id, {"approved": "yes"}, who="ann")
+    await pilot.run_all(play)
+    again = (await domain.rerun(first, who="me")).id
+
+    async def asked() -> list[str]:
+        return await states(domain, again)
+
+    assert await until(asked, "a task") == ["offered"]
+
+
+async def test_se_1_an_answer_in_a_called_case_is_not_kept_after_another_message_to_its_caller(
+    domain: Domain, pilot: Any
+) -> None:
+    await domain.deploy(Flow(name=FlowName("asks"), body=ASKED))
+    steps = (HEARD, Call(name="ask", flow="asks"), JobActivity(name="publish", command="false"))
+    body = Scope(name="all", variables={"what": ""}, body=Sequence(name="s", body=steps))
+    await domain.deploy(Flow(name=FlowName("f"), body=body))
+    first = (await domain.start("f", {}, who="me")).id
+    await domain.send(first, "what", "GOOD", id="m-1")
+    await pilot.run_all(play)
+    [offered] = await domain.worklist(state="offered")
+    await domain.complete(offered.id, {"approved": "yes"}, who="ann")
+    await pilot.run_all(play)
+    again = await rerun_and_told(domain, first, "EVIL")
+    await pilot.run_all(play)
+    [asked] = [each for each in await domain.worklist() if each.case.startswith(f"{again}.")]
+    assert asked.state == "offered"
+
+
+async def test_se_1_an_answer_in_a_called_case_is_not_kept_after_a_job_of_its_caller_ran_again(
+    domain: Domain, pilot: Any
+) -> None:
+    await domain.deploy(Flow(name=FlowName("asks"), body=ASKED))
+    steps = (JobActivity(name="make", command="make"), Call(name="ask", flow="asks"))
+    behind = JobActivity(name="publish", command="false")
+    await domain.deploy(Flow(name=FlowName("f"), body=Sequence(name="s", body=(*steps, behind))))
+    first = (await domain.start("f", {}, who="me")).id
+    await pilot.run_all(play)
+    [offered] = await domain.worklist(state="offered")
+    await domain.complete(offered.id, {"approved": "yes"}, who="ann")
+    await pilot.run_all(play)
+    for again, state in ((["make"], "offered"), ([], "completed")):
+        case = (await domain.rerun(first, who="me", again=again)).id
+        await pilot.run_all(play)
+        [asked] = [each for each in await domain.worklist() if each.case.startswith(f"{case}.")]
+        assert asked.state == state, again

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from mendflow.core.model.errors import Forbidden, NotFound
 from mendflow.core.model.principals import PILOT
+from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.services.domains.work_files import files_given
 
@@ -35,6 +36,8 @@ async def mend(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     if wish.decision and await gate.demand_seen("decision", wish.decision) != project:
         raise Forbidden(f"decision {wish.decision} is not about a case of project {project}")
     await _demand_teacher(gate, wish, wish.rules, project)
+    if wish.exlet and not wish.condition and wish.flow is None:
+        await _demand_known_exlet(gate, wish.exlet, wish.rules or await _flow_of(gate, arguments["case"]), project)
     await given_files(gate, arguments, project)
     if wish.item:
         await _demand_task_role(gate, arguments["case"], wish.item)
@@ -57,6 +60,10 @@ async def add_rule(gate: "ProjectGate", arguments: Arguments, project: str) -> N
 async def reject_choice(gate: "ProjectGate", arguments: Arguments, project: str) -> None:
     wish = arguments["wish"]
     await _demand_teacher(gate, wish, "", project)
+    if wish.exlet and not (wish.withdraw or wish.condition or wish.flow is not None):
+        wrong = await gate.domain.decision(wish.decision)
+        if wrong.type is not ExceptionType.SELECTION:
+            await _demand_known_exlet(gate, wish.exlet, wrong.flow, project)
     await given_files(gate, arguments, project)
     if not wish.withdraw and (wish.exlet or wish.condition or wish.flow is not None):
         await _demand_task_role_of(gate, wish.decision)
@@ -75,6 +82,20 @@ async def _demand_teacher(gate: "ProjectGate", wish: Any, rules: str, project: s
             " name an exlet that is there",
             project=project,
         )
+
+
+async def _demand_known_exlet(gate: "ProjectGate", exlet: str, rules: str, project: str) -> None:
+    """An exlet that the rules do not have, as a deployed flow, is added to them when it is named: that is teaching."""
+    if not gate.caller.may("author", project) and await gate.domain.would_teach(exlet, rules):
+        raise Forbidden(
+            f"neither the rules of {rules} nor the default rules have an exlet {exlet!r:.100}; an author of project"
+            f" {project} adds it to them",
+            project=project,
+        )
+
+
+async def _flow_of(gate: "ProjectGate", case: str) -> str:
+    return (await gate.domain.case(await gate.named(case))).flow
 
 
 async def _demand_task_role_of(gate: "ProjectGate", decision: str) -> None:

@@ -140,3 +140,20 @@ def test_calls_of_one_function_are_told_apart_by_what_they_are_called_with() -> 
         ),
     )
     assert elements(body) == {"count": "L1, A_1.txt, n=1", "count-2": "L2, A_2.txt, n=2", "total": ""}
+
+
+def test_se_1_what_is_secret_by_its_name_names_no_row() -> None:
+    rows = [{"password": "hunter2", "n": 1}, {"password": "hunter3", "n": 2}]
+    assert elements(loop(items=rows)) == {
+        "a[0]": '{"password": "(hidden)", "n": 1}',
+        "a[1]": '{"password": "(hidden)", "n": 2}',
+    }
+    alike = [{"host": "h", "api_token": "x", "n": 1}, {"host": "h", "api_token": "y", "n": 2}]
+    assert telling_columns(alike) == ("host", "n")
+    assert elements(loop(items=alike)) == {"a[0]": "host=h, n=1", "a[1]": "host=h, n=2"}
+
+
+def test_se_1_an_element_with_a_secret_name_is_hidden() -> None:
+    assert elements(loop(items=["hunter2"], variable="password")) == {"a[0]": "(hidden)"}
+    assert elements(loop(axes={"api_token": ["t"], "n": [1]})) == {"a[0]": "api_token=(hidden), n=1"}
+    assert short([{"password": "hunter2"}]) == '[{"password": "(hidden)"}]'

@@ -4,17 +4,20 @@ import asyncio
 from collections.abc import AsyncIterator, Collection
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import Sight
-from mendflow.core.model.repair import Primitive
+from mendflow.core.model.repair import Decision, Primitive
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.base.cluster import root_of
+from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.reopening import Reopened
 from mendflow.services.runtime.server import ServerSettings
+from mendflow.stores.contract import Put
 from mendflow.stores.memory import MemoryStore
 from tests.services.recovery.kit import FAILED, World, exlet, flow, mend
 
@@ -88,9 +91,9 @@ async def test_ex_7_one_stops_what_is_of_ones_projects(world: World, monkeypatch
     reopener, goes_on = world.runtime.recovery.groups._reopener, asyncio.Event()
     reopen = reopener.reopen
 
-    async def held(case: CaseId, *, who: str, about: Collection[str]) -> Reopened:
+    async def held(case: CaseId, *, who: str, about: Collection[str], sight: Sight) -> Reopened:
         await goes_on.wait()
-        return await reopen(case, who=who, about=about)
+        return await reopen(case, who=who, about=about, sight=sight)
 
     monkeypatch.setattr(reopener, "reopen", held)
     applying = asyncio.ensure_future(world.domain.apply_rules(group.id, who="ann", retry=True))
@@ -105,3 +108,37 @@ async def test_ex_7_one_stops_what_is_of_ones_projects(world: World, monkeypatch
     goes_on.set()
     applied = await applying
     assert (applied.cases, applied.left) == ([blue], [(await world.decision(red)).id])
+
+
+async def filed_under(world: World, project: str, case: CaseId) -> Decision:
+    """The decision about the case, as if it were of another project than the case."""
+    decision = await world.decision(case)
+    decision.project = project
+    known = await world.store.get(DECISION_KIND, decision.id)
+    assert known is not None
+    await world.store.write([Put(DECISION_KIND, decision.id, msgspec.json.encode(decision), known.version)])
+    return decision
+
+
+async def test_se_1_a_case_goes_on_for_those_of_its_own_project_whatever_a_decision_says(world: World) -> None:
+    red = await failed_case(world, "red")
+    decision = await filed_under(world, "blue", red)
+    [group] = await world.domain.failures(sight=BLUE)
+    applied = await world.domain.apply_rules(group.id, who="ben", retry=True, sight=BLUE)
+    assert (applied.cases, applied.taken_up) == ([], [])
+    assert applied.refused == {decision.id: f"there is no case {red}; `mendflow cases` lists them"}
+    assert await world.status(red) == "failed"
+    assert (await world.domain.apply_rules(group.id, who="root", retry=True)).cases == [red]
+
+
+async def test_se_1_what_waits_is_tried_again_for_those_of_its_own_project(world: World) -> None:
+    await world.domain.deploy(flow(A, name="red", on_unhandled="hold"), project="red")
+    red = (await world.domain.start("red", {}, who="me")).id
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_decided(red, "waiting")
+    await filed_under(world, "blue", red)
+    [group] = await world.domain.failures(sight=BLUE)
+    applied = await world.domain.apply_rules(group.id, who="ben", retry=True, sight=BLUE)
+    assert (applied.taken_up, applied.left, applied.refused) == ([], [], {})
+    assert (await world.decision(red)).state == "waiting"

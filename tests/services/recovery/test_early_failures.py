@@ -2,7 +2,9 @@
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Catch, JobActivity, Scope, Sequence
-from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import DEFAULT_PROJECT, NO_PROJECT, Sight, project_name_flaw
+from mendflow.core.model.repair import ExceptionEvent, ExceptionType, Primitive
 from tests.services.recovery.kit import World, exlet, flow, mend, rule_set
 
 BAD = JobActivity(name="a", command="echo ${{ jobs.nobody.outputs.n }}")
@@ -43,3 +45,30 @@ async def test_an_item_that_an_exlet_makes_fail_is_not_another_failure(world: Wo
     await world.until_status(case, "failed")
     await world.quiet()
     assert [each.type for each in await world.decisions(case)] == [ExceptionType.ITEM_PRE]
+
+
+async def test_se_1_a_case_that_is_over_at_once_fails_in_its_own_project(world: World) -> None:
+    fix = exlet("fix", mend(Primitive.RESTART))
+    await world.domain.deploy(flow(BAD), project="alpha")
+    await world.put(rule_set("f", ExceptionType.ABORT, ('fault.category == "flow"', "fix"), exlets=[fix]))
+    case = (await world.domain.start("f", {}, who="me")).id
+    decision = await world.until_decided(case, "passive")
+    assert decision.project == "alpha"
+    assert [trial.exlet for trial in decision.trials] == ["fix"], "the rules of its project are asked"
+    assert [group.count for group in await world.domain.failures(sight=Sight(frozenset({"alpha"})))] == [1]
+    assert await world.domain.failures(sight=Sight(frozenset({DEFAULT_PROJECT}))) == []
+
+
+async def test_se_1_what_is_told_of_a_case_that_is_over_is_of_its_project_and_of_an_unknown_one_of_none(
+    memory: World,
+) -> None:
+    await memory.domain.deploy(flow(BAD), project="alpha")
+    case = (await memory.domain.start("f", {}, who="me")).id
+    await memory.until_status(case, "failed")
+
+    async def project_of(id: str) -> str:
+        event = ExceptionEvent(id=f"{id}/1", type=ExceptionType.ABORT, case=CaseId(id), flow="f")
+        return await memory.runtime.exceptions.project_of(event)
+
+    assert (await project_of(case), await project_of("unknown-1")) == ("alpha", NO_PROJECT)
+    assert project_name_flaw(NO_PROJECT), "no project can be called so"

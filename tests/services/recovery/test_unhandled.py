@@ -299,3 +299,12 @@ async def test_a_case_that_is_not_over_is_not_reopened(world: World) -> None:
     over = await world.start(done)
     with pytest.raises(Conflict, match="has not failed"):
         await world.runtime.recovery.reopener.reopen(over, who="me")
+
+
+async def test_se_1_what_is_tried_again_by_resuming_ends_what_that_person_may_end(world: World) -> None:
+    case = await world.start(flow(IN_ORDER, on_unhandled="hold"))
+    await world.take()
+    await world.report(a=FAILED)
+    held = await world.until_decided(case, "waiting")
+    await world.domain.resume(case, who="olga", task_roles=frozenset({"clerk"}))
+    assert (await world.runtime.exceptions.decisions.get(held.id)).task_roles == ["clerk"]

@@ -11,9 +11,11 @@ from mendflow.core.engine.faults import (
     SELECTION_FAILURE,
     SUB_LANGUAGE_FAULT,
     UNINITIALIZED_VARIABLE,
+    FlowFault,
     flow_fault,
 )
 from mendflow.core.engine.name_lookup import NO_VARIABLES, NameLookup, declares, holder_of
+from mendflow.core.engine.secrets_in_faults import quoted, without_secrets
 from mendflow.core.engine.state import Case, Env, ScopeInstance
 from mendflow.core.engine.xml import xpath_lookup
 from mendflow.core.engine.xml.shapes import flaw
@@ -48,6 +50,12 @@ class _WorkCounted:
         self._case.meter.spend(min(WORK.spent_in_all - self._before, WORK_MAX))
 
 
+def _fault_of(case: Case, names: NameLookup, error: ExpressionError, source: Template) -> FlowFault:
+    """An error quotes the value that it is about, which may be a secret."""
+    told = without_secrets(str(error), source, [case.inputs, *names.values_in_sight()])
+    return flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, told)
+
+
 def value_of(case: Case, env: int, template: Template) -> Value:
     """A template's value; throws a fault."""
     names = NameLookup(case, env)
@@ -55,7 +63,7 @@ def value_of(case: Case, env: int, template: Template) -> Value:
         with _WorkCounted(case):
             return resolve(template, names)
     except ExpressionError as error:
-        raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+        raise _fault_of(case, names, error, template) from None
 
 
 def text_of(case: Case, env: int, template: Template) -> str:
@@ -65,7 +73,7 @@ def text_of(case: Case, env: int, template: Template) -> str:
         with _WorkCounted(case):
             return resolve_as_text(template, names)
     except ExpressionError as error:
-        raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+        raise _fault_of(case, names, error, template) from None
 
 
 def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> Value:
@@ -77,7 +85,7 @@ def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = 
         with _WorkCounted(case):
             return evaluate(expr, names)
     except ExpressionError as error:
-        raise flow_fault(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+        raise _fault_of(case, names, error, expr.text) from None
 
 
 def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> bool:
@@ -87,7 +95,8 @@ def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None
     value = result_of(case, env, expr, links)
     if not isinstance(value, bool):
         raise flow_fault(
-            INVALID_EXPRESSION_VALUE, f"`{expr.text}` gives {value!r}; a condition must give true or false"
+            INVALID_EXPRESSION_VALUE,
+            f"`{expr.text}` gives {quoted(value, expr.text)}; a condition must give true or false",
         )
     return value
 
@@ -106,7 +115,9 @@ def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = CO
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} is {value!r}; it must be a whole number, zero or more")
+        raise flow_fault(
+            INVALID_EXPRESSION_VALUE, f"{what} is {quoted(value, given)}; it must be a whole number, zero or more"
+        )
     if value > most:
         raise flow_fault(INVALID_EXPRESSION_VALUE, f"{what} is {value}; it may be {most} at most")
     return value

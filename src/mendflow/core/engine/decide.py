@@ -39,6 +39,7 @@ from mendflow.core.engine.messages import (
     WriteData,
 )
 from mendflow.core.engine.plan import compile_flow
+from mendflow.core.engine.secrets_in_faults import quoted
 from mendflow.core.engine.state import Case, Item
 from mendflow.core.model.errors import Conflict, NotFound, RequestError
 from mendflow.core.model.flow import Flow
@@ -91,7 +92,7 @@ def check_inputs(flow: Flow, given: dict[str, Value]) -> None:
             if declared.required:
                 problems.append(f"input {name} is missing; give it a value")
         elif not is_of_type(declared, given[name]):
-            problems.append(f"input {name} must be {expected_text(declared.type)}, not {given[name]!r:.80}")
+            problems.append(f"input {name} must be {expected_text(declared.type)}, not {quoted(given[name], name)}")
     if problems:
         raise RequestError("; ".join(problems), problems=problems)
 
@@ -183,7 +184,7 @@ def _write(case: Case, command: WriteData) -> bool:
     assert case.flow is not None
     for name, declared in case.flow.inputs.items():
         if inputs.get(name) is not case.inputs.get(name) and not is_of_type(declared, inputs.get(name)):
-            raise RequestError(f"input {name} must be a {declared.type}, not {inputs.get(name)!r:.80}")
+            raise RequestError(f"input {name} must be a {declared.type}, not {quoted(inputs.get(name), name)}")
     return True
 
 

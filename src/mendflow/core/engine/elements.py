@@ -9,6 +9,7 @@ from mendflow.core.engine.plan import Plan, PlanNode, ancestors
 from mendflow.core.engine.state import Case, ForEachInstance, Instance
 from mendflow.core.model.flow import ForEach, JobActivity
 from mendflow.core.model.values import Value, file_of, is_spilled
+from mendflow.core.recovery.redaction import is_secret_name, redact
 
 CHARS_MAX: Final = 48
 COLUMNS_MAX: Final = 3
@@ -74,6 +75,8 @@ def _arguments(node: PlanNode) -> dict[str, str]:
     for name, value in given.items():
         path = value.get("$path") if isinstance(value, dict) else None
         known = path if isinstance(path, str) else value
+        if is_secret_name(name):
+            continue
         if isinstance(known, str | int | float) and "${{" not in str(known):
             shown[name] = short(known) if name.isdecimal() else f"{name}={short(known)}"
     return shown
@@ -107,7 +110,11 @@ def telling_columns(rows: Sequence[Value]) -> tuple[str, ...]:
     count = len(set(seen))
     assert isinstance(rows[0], dict)
     while count < len(rows) and len(chosen) < COLUMNS_MAX:
-        others = [column for column in rows[0] if column not in chosen and _cell(rows[0], column)]
+        others = [
+            column
+            for column in rows[0]
+            if column not in chosen and not is_secret_name(column) and _cell(rows[0], column)
+        ]
         pairs = {
             column: [(told, _cell(row, column)) for told, row in zip(seen, rows, strict=True)] for column in others
         }
@@ -122,10 +129,11 @@ def telling_columns(rows: Sequence[Value]) -> tuple[str, ...]:
 
 
 def _naming_column(row: Value) -> str:
-    """The column that names a row: one that is called so, else the first with a text."""
+    """The column that names a row: one that is called so, else the first with a text. What names a row is seen where
+    the row is not, so it is none that is secret by its name."""
     assert isinstance(row, dict)
     named = next((key for key in ROW_NAMES if isinstance(row.get(key), str | int | float)), "")
-    return named or next((key for key, cell in row.items() if isinstance(cell, str)), "")
+    return named or next((key for key, cell in row.items() if isinstance(cell, str) and not is_secret_name(key)), "")
 
 
 def _cell(row: Value, column: str) -> str:
@@ -148,8 +156,12 @@ def _shown_element(variables: dict[str, Value], names: tuple[str, ...], columns:
         row = variables.get(names[0])
         return ", ".join(f"{column}={_cell(row, column)}" for column in columns if _cell(row, column))
     if len(names) == 1:
-        return short(variables.get(names[0]))
-    return ", ".join(f"{name}={short(variables.get(name))}" for name in names)
+        return _short_of(names[0], variables)
+    return ", ".join(f"{name}={_short_of(name, variables)}" for name in names)
+
+
+def _short_of(name: str, variables: dict[str, Value]) -> str:
+    return short(redact({name: variables.get(name)})[name])
 
 
 def short(value: Value) -> str:
@@ -160,7 +172,9 @@ def short(value: Value) -> str:
         value = file.name
     if isinstance(value, dict) and not is_spilled(value):
         named = _naming_column(value)
-        value = value[named] if named else value
+        value = value[named] if named else redact(value)
+    elif isinstance(value, list):
+        value = redact({"": value})[""]
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if "/" in text and isinstance(value, str):
         text = text.rstrip("/").rpartition("/")[2] or text

@@ -2,6 +2,7 @@
 
 A declared variable without a value hides one of the same name further out."""
 
+from collections.abc import Iterator
 from typing import Final
 
 from mendflow.core.engine.state import Case, Env
@@ -59,6 +60,15 @@ class NameLookup:
                 return FAILED_END if env.results[key].get("failed") else COMPLETED_END
             at = env.parent
         return SKIPPED_END
+
+    def values_in_sight(self) -> Iterator[dict[str, Value]]:
+        """The variables, and what items have left."""
+        at = self.env
+        while at:
+            env = self.envs[at]
+            yield env.variables
+            yield {**env.results}
+            at = env.parent
 
     def known_names(self, name: str) -> list[str]:
         """All known names, for suggestions."""

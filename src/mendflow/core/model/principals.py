@@ -20,6 +20,9 @@ and teach rules; change who may do what."""
 DEFAULT_PROJECT = "default"
 """What names no project belongs to this one. Tokens that name no project have their role in it."""
 
+NO_PROJECT = "(none)"
+"""Of a case that nobody knows. No project can have this name: what is in it is for those who see everything."""
+
 
 _PROJECT_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 

@@ -1,6 +1,6 @@
 """The part of the domain that starts cases and steers them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from mendflow.core.engine.dependents import demand_names
@@ -156,16 +156,18 @@ class CaseOperations(AlertOperations):
             return await self.steer_foreign("suspend", foreign, item, who)
         return await self._order(case, Suspend(item=ItemId(item) if item else None, who=who))
 
-    async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
+    async def resume(
+        self, case: str, item: str = "", *, who: str, task_roles: Collection[str] | None = None
+    ) -> CaseView:
         if (foreign := self._foreign(case)) is not None:
-            return await self._resume_foreign(foreign, item, who)
+            return await self._resume_foreign(foreign, item, who, task_roles)
         id = await self._id(case)
         if self._server.stopped.holds(id):
             self._server.runtime.release(id)
             view = await self.case(id)
             if view.status == "running" and not (item or view.held):
                 return view
-        if await self._server.runtime.administration.retry_case(id, item, who=who):
+        if await self._server.runtime.administration.retry_case(id, item, who=who, task_roles=task_roles):
             live = self._server.runtime.manager.live.get(id)
             if live is None or live.case.status != "suspended":
                 await self._settled()
@@ -176,9 +178,12 @@ class CaseOperations(AlertOperations):
             await self._settled()
         return view
 
-    async def _resume_foreign(self, case: EngineCaseId, item: str, who: str) -> CaseView:
+    async def _resume_foreign(
+        self, case: EngineCaseId, item: str, who: str, task_roles: Collection[str] | None
+    ) -> CaseView:
         """Try again what waits for a person; else let go on what is suspended."""
-        if await self._server.runtime.administration.retry_case(case.case, item, who=who, engine=case.engine):
+        administration = self._server.runtime.administration
+        if await administration.retry_case(case.case, item, who=who, engine=case.engine, task_roles=task_roles):
             await self._settled()
             return await self.foreign_view(case)
         view = await self.steer_foreign("continue", case, item, who)

@@ -14,7 +14,7 @@ import msgspec
 from mendflow.core.data.paths import logical_name
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.principals import DEFAULT_PROJECT, Sight, project_name_flaw
+from mendflow.core.model.principals import DEFAULT_PROJECT, NO_PROJECT, Sight, project_name_flaw
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ChangeEvent
 from mendflow.services.base.cluster import CASE_KIND, first_case_of
@@ -112,10 +112,11 @@ class ProjectLookup:
         return sight.projects is None or sight.sees(await self.of_event(event))
 
     async def of_event(self, event: ChangeEvent) -> str:
-        """What is about no case belongs to the default project; a message about none, to administrators."""
-        if not event.case:
-            return "" if event.kind == "alert" and not event.state else DEFAULT_PROJECT
-        return await self.of_case(event.case) or DEFAULT_PROJECT
+        """What is about no case belongs to the default project; a message about none, to administrators. What is about a
+        case that nobody knows belongs to no project."""
+        if event.case:
+            return await self.of_case(event.case) or NO_PROJECT
+        return NO_PROJECT if event.kind == "alert" and not event.state else DEFAULT_PROJECT
 
     # What has a name of its own
 

@@ -196,7 +196,7 @@ class RepairOperations(LevelOperations):
         members = [each for each in members if {started_case(each), root_of(each.case)}.isdisjoint(skip)]
         groups = self._server.runtime.recovery.groups
         applied = await groups.apply(
-            view.id, members, who=who, retry=retry, application=application, task_roles=task_roles
+            view.id, members, who=who, retry=retry, application=application, task_roles=task_roles, sight=sight
         )
         await self._settled()
         return applied

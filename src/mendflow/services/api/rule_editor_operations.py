@@ -42,10 +42,12 @@ from mendflow.stores.contract import FieldCondition
 
 if TYPE_CHECKING:
     from mendflow.core.recovery import primitive_schema
+    from mendflow.services.api import rule_service
     from mendflow.services.base import reading_tasks
     from mendflow.services.recovery import failure_counts, succeeded_jobs
     from mendflow.services.recovery.rules import comparison, preview
 else:
+    rule_service = LazyModule("mendflow.services.api.rule_service")
     reading_tasks = LazyModule("mendflow.services.base.reading_tasks")
     primitive_schema = LazyModule("mendflow.core.recovery.primitive_schema")
     comparison = LazyModule("mendflow.services.recovery.rules.comparison")
@@ -66,6 +68,14 @@ class RuleEditorOperations(DomainReader):
     def __init__(self, server: Server, rule_files: RuleFiles | None = None) -> None:
         super().__init__(server)
         self._rule_files = rule_files
+
+    async def would_teach(self, exlet: str, rules: str) -> bool:
+        """Whether whoever runs this exlet adds it to the rules of this name: it is known, and not from them."""
+        await self._server.runtime.exceptions.rules.refresh(rules)
+        try:
+            return await rule_service.RuleService(self._server).exlet_to_send(exlet, None, rules) is not None
+        except NotFound:
+            return False
 
     # Before rules are stored
 

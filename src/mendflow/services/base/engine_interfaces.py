@@ -60,7 +60,10 @@ class InterfaceB(Protocol):
     """`by` makes a repeated call harmless. If a case or item is no longer live, nothing happens and False is
     returned."""
 
-    def project_of(self, case: CaseId) -> str: ...
+    def project_of(self, case: CaseId) -> str | None:
+        """The project of a live case; None if it is over, or not known."""
+        ...
+
     def open_tasks(self, case: CaseId, item: ItemId | None) -> list[CaseTask]:
         """The open user tasks that end with the item; without one, with the case, if it is part of another."""
         ...

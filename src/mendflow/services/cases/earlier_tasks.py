@@ -1,8 +1,9 @@
 """Whether a person is asked again about what was decided in the case that is run again.
 
 A person decides about more than what the task shows: about what the flow does then, with what it was given. So an
-answer has its grounds: a digest of the flow, of the flows that it calls, of its inputs with the defaults among them,
-and of the same of the case that called it. It holds for a task with the same grounds, and for no other."""
+answer has its grounds: a digest of the flow, of the flows that it calls, of its inputs with the defaults among them, of
+what the case was told from outside before it asked (messages, answers of other people, what was written into it), and
+of the same of the case that called it. It holds for a task with the same grounds, and for no other."""
 
 import hashlib
 from collections.abc import Callable, Iterator
@@ -23,15 +24,6 @@ NO_GROUNDS: Final = ""
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def case_to_ask(live: LiveCase, serial: int) -> CaseId | None:
-    """The earlier case, if an answer in it may hold for this one: nothing has run since that could have come out
-    otherwise, and nobody wants the task to be done again."""
-    document = live.document
-    if document.rerun_of is None or document.cache == "none" or live.tally.has_run_jobs():
-        return None
-    return None if live.runs_again(serial) else document.rerun_of
-
-
 class AnswerGrounds:
     """`deployed` has the newest version of a flow, which is what a call by its name starts."""
 
@@ -42,6 +34,22 @@ class AnswerGrounds:
         self._deployed = deployed
         self._digests = FlowMemo(_digest_of_flow)
         self._calls = FlowMemo(_names_called)
+
+    def case_to_ask(self, live: LiveCase, serial: int) -> CaseId | None:
+        """The earlier case, if an answer in it may hold for this one: nothing has run since that could have come out
+        otherwise, here or in the cases that called this one, and nobody wants the task to be done again."""
+        document = live.document
+        if document.rerun_of is None or document.cache == "none" or self._has_run_jobs(live):
+            return None
+        return None if live.runs_again(serial) else document.rerun_of
+
+    def _has_run_jobs(self, live: LiveCase | None) -> bool:
+        """Whether anything has run in the case, or in those that called it; also if one of these is not known."""
+        while live is not None and not live.tally.has_run_jobs():
+            if live.document.parent is None:
+                return False
+            live = self._live(live.document.parent)
+        return True
 
     def of(self, live: LiveCase) -> str:
         """What an answer in this case is given for; NO_GROUNDS if that cannot be told."""
@@ -59,7 +67,7 @@ class AnswerGrounds:
             unless_given = {name: declared.default for name, declared in live.flow.inputs.items()}
             live.inputs_digest = _digest({**unless_given, **document.inputs})
         whole = [document.flow, document.project, self._digests.of(live.flow), called, live.inputs_digest, above]
-        return _digest(whole)
+        return _digest([*whole, live.case.heard])
 
     def _called_versions(self, flow: Flow, project: str) -> dict[str, str] | None:
         """The flows that it calls and that did not come with it, and those that these call. None if it leaves a call to

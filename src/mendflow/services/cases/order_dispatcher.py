@@ -47,7 +47,7 @@ from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
-from mendflow.services.cases.earlier_tasks import AnswerGrounds, case_to_ask
+from mendflow.services.cases.earlier_tasks import AnswerGrounds
 from mendflow.services.cases.facts import CaseEnded, JobFailed, OrderExecutor, OrdersGiven, RecoveryHooks
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.interception_points import OUTGOING, InterceptionPoints
@@ -288,7 +288,7 @@ class OrderDispatcher:
 
     async def _offer(self, live: LiveCase, order: OfferTask, reissued: bool) -> None:
         live.move(order.serial, item_name(order.item), "user-task", "waiting")
-        earlier = None if reissued else case_to_ask(live, order.serial)
+        earlier = None if reissued else self._grounds.case_to_ask(live, order.serial)
         element, project = element_of(live.case, order.serial), live.document.project
         outcome = await self._tasks.offer(
             live.id, order, element, project, reissued=reissued, earlier=earlier, grounds=self._grounds.of(live)

@@ -13,7 +13,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import NO_FOLDER
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome
-from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.principals import NO_PROJECT
 from mendflow.core.model.values import FileRef
 from mendflow.services.base.cluster import JOB_KIND, root_of
 from mendflow.services.base.hub import Hub
@@ -106,7 +106,7 @@ class CaseFiles:
 
     def _project_of(self, case: CaseId) -> str:
         live = self._manager.live.get(case) or self._manager.live.get(root_of(case))
-        return live.document.project if live is not None else DEFAULT_PROJECT
+        return live.document.project if live is not None else NO_PROJECT
 
     def is_hosted(self, case: CaseId) -> bool:
         root = self._manager.live.get(root_of(case))

@@ -33,7 +33,7 @@ from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.faults import AttemptStage, Category, Fault
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobSpec, Outcome
-from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.principals import NO_PROJECT
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.recovery.ids import flow_job_id
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, first_case_of
@@ -163,7 +163,7 @@ class FileOrigins:
             return live.document.project
         await self._ledger.settled()
         found = await self._store.get(CASE_KIND, first)
-        return _decode_case(found.body).project if found is not None else DEFAULT_PROJECT
+        return _decode_case(found.body).project if found is not None else NO_PROJECT
 
     def _is_ours(self, case: CaseId) -> bool:
         """What another domain has sent is checked against what it sent."""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId, item_name
+from mendflow.core.model.principals import NO_PROJECT, Sight
 from mendflow.core.model.repair import BY_HAND, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.repair_views import TriggerView
 from mendflow.core.model.rules import DEFAULT_RULES
@@ -34,6 +35,7 @@ from mendflow.services.recovery.administration_tasks import (
 from mendflow.services.recovery.decisions import EngineCaseId, name_of, successor
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.external_triggers import ExternalTriggers, demand_trigger, demand_words
+from mendflow.services.recovery.failures import DecisionSummary
 from mendflow.services.recovery.levels import Levels
 from mendflow.services.recovery.rejections import RejectionHandler
 from mendflow.services.recovery.rules.editor import RuleEditor, RuleRequest
@@ -79,11 +81,9 @@ class ManualRepairs(RuleEditor):
         facts = await self._demand_case(EngineCaseId(engine, CaseId(case)), item)
         live = self._manager.live.get(CaseId(case)) if not engine else None
         names = live.tally.names() if live is not None else {*facts.statuses, *(each.task for each in facts.items)}
-        tasks, project = (
-            [item_name(item)] if item else sorted(names),
-            self._service.engines[engine].project_of(CaseId(case)),
-        )
-        return self._external.known(facts.flow, tasks, project, of_case=not item)
+        tasks = [item_name(item)] if item else sorted(names)
+        project = self._service.engines[engine].project_of(CaseId(case))
+        return self._external.known(facts.flow, tasks, project if project is not None else NO_PROJECT, of_case=not item)
 
     async def raise_exception(
         self,
@@ -214,6 +214,10 @@ class ManualRepairs(RuleEditor):
             for flow in flows:
                 await self._rules.refresh(flow)
 
+    async def is_seen(self, decision: DecisionSummary, sight: Sight) -> bool:
+        """Whether the case that it is about is in sight; the case says so itself, and not the decision."""
+        return sight.projects is None or sight.sees(await self._service.project_of(decision))
+
     async def would_change(self, decision: str) -> bool:
         """Whether the rules, as they are now, conclude something else about it than they did."""
         found = await self._decisions.get(decision)
@@ -235,11 +239,19 @@ class ManualRepairs(RuleEditor):
         found.task_roles = _kept(task_roles)
         return await self._apply(found, said, "", who)
 
-    async def retry_case(self, case: CaseId, item: str = "", *, who: str = "", engine: str = "") -> list[Decision]:
+    async def retry_case(
+        self,
+        case: CaseId,
+        item: str = "",
+        *,
+        who: str = "",
+        engine: str = "",
+        task_roles: Collection[str] | None = None,
+    ) -> list[Decision]:
         """Try again whatever failed in a case, or in one that it called, and waits for a person; or one item of it."""
         held = self._held(case) if not engine else self._held_of_engine(EngineCaseId(engine, case))
         waiting = [each for each in held if not item or (each.case, each.item) == (case, item)]
-        return [await self.retry(each.id, who=who) for each in waiting]
+        return [await self.retry(each.id, who=who, task_roles=task_roles) for each in waiting]
 
     def held_items(self, case: CaseId) -> list[str]:
         """What failed in a case, or in one that it called, and waits for a person."""
@@ -408,8 +420,9 @@ class ManualRepairs(RuleEditor):
 
     async def _draft_decision(self, case: EngineCaseId, item: str, who: str) -> Decision:
         event = await self._external_event(case, item, "", None, who)
-        context = await self._service.context(event, 0)
-        decision = self._service.new_decision(event, context, None)
+        project = await self._service.project_of(event)
+        context = await self._service.context(event, 0, project=project)
+        decision = self._service.new_decision(event, context, None, project=project)
         decision.state = "waiting"
         self._decisions.draft(decision)
         return decision

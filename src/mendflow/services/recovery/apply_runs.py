@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.principals import Sight
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair_views import ApplyResult
 from mendflow.core.model.rule_views import ApplyProgress
 
@@ -22,7 +22,8 @@ IDS_KEPT: Final = 20_000
 class ApplyRun(msgspec.Struct, kw_only=True):
     """One application of rules to a group. `projects` are those of the group's failures, `project_of` are those of
     what was done or left: a group has failures of several projects, and who sees some of them is told of these
-    alone. `total` and `done` count by project. `task_roles` are the roles whose user tasks it may end; None: any."""
+    alone. `total` and `done` count by project. `task_roles` are the roles whose user tasks it may end; None: any.
+    `sight` has the projects whose cases it may change."""
 
     group: str
     by: str
@@ -39,6 +40,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     refused: dict[str, str] = {}
     stops: list[Sight] = []
     task_roles: Collection[str] | None = None
+    sight: Sight = EVERYTHING
     ended_at: Instant = 0
 
     @property

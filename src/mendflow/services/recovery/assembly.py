@@ -214,7 +214,7 @@ class RecoveryServices:
 
     def item_failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
         return self.exceptions.record_early_failure(
-            early_failure_event(live.document, order), facts_of(live, order.item)
+            early_failure_event(live.document, order), facts_of(live, order.item), project=live.document.project
         )
 
     async def exlet_is_waiting(self, live: LiveCase) -> None:

@@ -15,7 +15,7 @@ from mendflow.core.engine.caught_faults import course_after
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Submission
-from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.principals import NO_PROJECT
 from mendflow.core.model.repair import REPAIRS_MAX, Conclusion, Decision, ExceptionEvent, ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.rules.evaluation import RuleVerdict
@@ -40,7 +40,7 @@ from mendflow.services.recovery.decisions import (
 )
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.failed_attempts import failure_event, is_left_to_queue
-from mendflow.services.recovery.failures import unhandled_finding
+from mendflow.services.recovery.failures import DecisionSummary, unhandled_finding
 from mendflow.services.recovery.new_decisions import decision_about
 from mendflow.services.recovery.open_failures import open_failures
 from mendflow.services.recovery.repair_runner import RepairRunner
@@ -120,8 +120,9 @@ class ExceptionService(RepairRunner):
         if not self.rules.has_rules(event.type, event.flow):
             return False
         try:
-            context = await self.context(event, exlet_depth(event.case))
-            verdict = await self.judge(event, context)
+            project = await self.project_of(event)
+            context = await self.context(event, exlet_depth(event.case), project=project)
+            verdict = await self.judge(event, context, project=project)
         except StoreUnavailable:
             raise
         except Exception:  # an error in one report must not end the watch over everything else
@@ -170,7 +171,7 @@ class ExceptionService(RepairRunner):
         is said of a job, which may have outlived its case."""
         try:
             return await self._decide_by_rules(
-                event, own_only=own_only, goes_on=goes_on, project=project or self.project_of(event)
+                event, own_only=own_only, goes_on=goes_on, project=project or await self.project_of(event)
             )
         except StoreUnavailable:
             raise
@@ -246,14 +247,14 @@ class ExceptionService(RepairRunner):
             return None
         return found if found.state in OPEN_STATES or found.correction is not None else None
 
-    async def record_early_failure(self, event: ExceptionEvent, facts: CaseFacts) -> None:
+    async def record_early_failure(self, event: ExceptionEvent, facts: CaseFacts, *, project: str) -> None:
         """A failure that nothing can be held for, because the flow is told in the same step. Rules are asked as for any
-        other, and their conclusion is recorded; an exlet could mend nothing."""
-        context = await self.contexts.build(event, facts, exlet_depth(event.case), project=self.project_of(event))
-        verdict = await self.judge(event, context)
+        other, and their conclusion is recorded; an exlet could mend nothing. Its case may be over by now."""
+        context = await self.contexts.build(event, facts, exlet_depth(event.case), project=project)
+        verdict = await self.judge(event, context, project=project)
         if await self.decisions.find(event.id) is not None:
             return
-        decision = self.new_decision(event, context, None)
+        decision = self.new_decision(event, context, None, project=project)
         conclusion = verdict.conclusion
         decision.trials = [*verdict.trials, *([replace(conclusion, passive=True)] if conclusion is not None else [])]
         decision.state, decision.note = "passive" if decision.trials else "ignored", NOTHING_TO_MEND
@@ -272,9 +273,9 @@ class ExceptionService(RepairRunner):
             )
             self._notices.post(message, case=name, item=decision.item)
 
-    async def context(self, event: ExceptionEvent, depth: int, *, project: str = "") -> dict[str, Value]:
+    async def context(self, event: ExceptionEvent, depth: int, *, project: str) -> dict[str, Value]:
         facts = await self.facts(event)
-        return await self.contexts.build(event, facts, depth, project=project or self.project_of(event))
+        return await self.contexts.build(event, facts, depth, project=project)
 
     def _is_caught(self, event: ExceptionEvent, context: dict[str, Value]) -> bool:
         """Whether the flow goes on after the fault, or the flow that called it does."""
@@ -293,22 +294,27 @@ class ExceptionService(RepairRunner):
         return False
 
     def new_decision(
-        self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None, *, project: str = ""
+        self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None, *, project: str
     ) -> Decision:
-        decision = decision_about(event, context, conclusion, self._clock.now(), project or self.project_of(event))
+        decision = decision_about(event, context, conclusion, self._clock.now(), project)
         decision.caught = self._is_caught(event, context)
         return decision
 
     async def judge(
-        self, event: ExceptionEvent, context: dict[str, Value], *, own_only: bool = False, project: str = ""
+        self, event: ExceptionEvent, context: dict[str, Value], *, own_only: bool = False, project: str
     ) -> RuleVerdict:
         """What the rules conclude about an event. They may make it wait."""
-        project = project or self.project_of(event)
         return await self.rules.judge(event.type, event.flow, event.task, context, project=project, own_only=own_only)
 
-    def project_of(self, event: ExceptionEvent) -> str:
-        engine = self.engines.get(event.engine)
-        return engine.project_of(event.case) if engine is not None else DEFAULT_PROJECT
+    async def project_of(self, subject: ExceptionEvent | DecisionSummary) -> str:
+        """The project of the case that an event, or a decision, is about, whether it is live or over. Of a case that
+        nobody knows it is that of nobody."""
+        engine = self.engines.get(subject.engine)
+        project = engine.project_of(subject.case) if engine is not None else None
+        if project is None and not subject.engine:
+            document = await self._manager.document(subject.case)
+            project = document.project if document is not None else None
+        return project if project is not None else NO_PROJECT
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         """The outcome of a retried job was reported to its flow."""

@@ -57,11 +57,12 @@ class ExternalTriggers:
         if (before := await self._decisions.find(event.id)) is not None:
             return before
         trigger = str(event.facts.get("trigger", ""))
-        context = await self._service.context(event, 0)
-        verdict = await self._service.judge(event, context)
+        project = await self._service.project_of(event)
+        context = await self._service.context(event, 0, project=project)
+        verdict = await self._service.judge(event, context, project=project)
         if (before := await self._decisions.find(event.id)) is not None:
             return before  # the same was said again while the rules were busy
-        decision = self._service.new_decision(event, context, verdict.conclusion)
+        decision = self._service.new_decision(event, context, verdict.conclusion, project=project)
         self._service.note_verdict(decision, verdict)
         decision.note = "; ".join(each for each in (f"raised by {who}" if who else "", decision.note) if each)
         if verdict.conclusion is not None:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import RequestError, StoreUnavailable
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.principals import Sight
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair_views import ApplyResult
 from mendflow.core.model.rule_views import ApplyProgress
 from mendflow.services.base.cluster import root_of
@@ -64,17 +64,19 @@ class GroupRepairs:
         retry: bool,
         application: str = "",
         task_roles: Collection[str] | None = None,
+        sight: Sight = EVERYTHING,
     ) -> ApplyResult:
-        """Ask the rules, as they are now, about these failures of a group. `retry`: what no rule takes up is tried
-        again as it is. Its progress can be asked for, and it can be stopped between two failures. `application` is what
-        the servers that do it together call it. `task_roles` are the roles whose user tasks whoever orders it may end;
-        None: any."""
+        """Ask the rules, as they are now, about these failures of a group, as far as their cases are in sight. `retry`:
+        what no rule takes up is tried again as it is. Its progress can be asked for, and it can be stopped between two
+        failures. `application` is what the servers that do it together call it. `task_roles` are the roles whose user
+        tasks whoever orders it may end; None: any."""
         run = ApplyRun(
             group=group,
             by=who,
             started_at=self._clock.now(),
             application=application,
             task_roles=task_roles,
+            sight=sight,
             projects={each.project for each in members},
         )
         self._runs.begin(run)
@@ -82,7 +84,9 @@ class GroupRepairs:
             await self._administration.read_newest_rules({each.flow for each in members})
             await self._store.refresh()  # a case that was run again a moment ago is not to go on beside its later run
             failed = await self._failed_cases(members)
-            waiting = self._waiting(members, failed)
+            waiting = [
+                each for each in self._waiting(members, failed) if await self._administration.is_seen(each, sight)
+            ]
             for each in (*waiting, *(one for found in failed.values() for one in found)):
                 run.total[each.project] += 1
             await self._apply(run, waiting, failed, who=who, retry=retry)
@@ -154,7 +158,7 @@ class GroupRepairs:
             run.add_left(failures, project)
             return
         try:
-            reopened = await self._reopener.reopen(case, who=who, about=about)
+            reopened = await self._reopener.reopen(case, who=who, about=about, sight=run.sight)
         except StoreUnavailable:
             raise
         except (HasHomeElsewhere, NothingTakenUp):

@@ -18,6 +18,7 @@ from mendflow.core.engine import LiveItem, Reopening, plan_reopening
 from mendflow.core.engine.messages import Event
 from mendflow.core.model.errors import Conflict, NotFound, TemporarilyUnavailable
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.cluster import CASE_KIND, root_of
 from mendflow.services.base.contracts import Clock
@@ -104,13 +105,17 @@ class CaseReopener:
         self._manager = manager
         self._take_up = take_up
 
-    async def reopen(self, case: CaseId, *, who: str, about: Collection[str] = ()) -> Reopened:
+    async def reopen(
+        self, case: CaseId, *, who: str, about: Collection[str] = (), sight: Sight = EVERYTHING
+    ) -> Reopened:
         """Let the tree of a case that failed go on. Refused, with the reason, if it cannot; and if none of the failures
-        that these decisions are `about` would be tried again."""
+        that these decisions are `about` would be tried again. One that is not in `sight` is as if it were not there."""
         root = root_of(case)
         if root != case:
             raise Conflict(f"case {case} was begun by a message, and its partner was told of its end", case=case)
         await self._ledger.settled()
+        if not sight.sees((await self._read(root))[0].project):
+            raise _not_found(root)
         if root in self._manager.live:
             raise Conflict(f"case {root} is not over, so there is nothing to reopen", case=root)
         await self._claim(root)
@@ -149,10 +154,7 @@ class CaseReopener:
 
     async def _plans(self, case: CaseId) -> list[CasePlan]:
         """The case, and the cases that it called and failed by, those that were called last first."""
-        found = await self._store.get(CASE_KIND, case)
-        if found is None:
-            raise NotFound(f"there is no case {case}; `mendflow cases` lists them")
-        document = _decode_case(found.body)
+        document, version = await self._read(case)
         if document.status != "failed":
             raise Conflict(f"case {case} has not failed: it is {document.status}", case=case)
         if document.mends is not None or document.decision:
@@ -161,7 +163,7 @@ class CaseReopener:
             raise TemporarilyUnavailable(f"jobs that case {case} left behind are not over; ask again later")
         plan = CasePlan(
             document=document,
-            version=found.version,
+            version=version,
             reopening=await asyncio.to_thread(plan_reopening, await self._journal(case)),
         )
         called: list[CasePlan] = []
@@ -179,6 +181,12 @@ class CaseReopener:
             if item.kind == CALL:
                 plan.tried += [each async for each in self._inside(CaseId(f"{case}.{item.serial}"))]
         return [*called, plan]
+
+    async def _read(self, case: CaseId) -> tuple[CaseDocument, int]:
+        found = await self._store.get(CASE_KIND, case)
+        if found is None:
+            raise _not_found(case)
+        return _decode_case(found.body), found.version
 
     async def _called(self, case: CaseId, item: LiveItem) -> list[CasePlan]:
         """The case that a call failed by, if it can go on; else the call begins again."""
@@ -279,6 +287,10 @@ class CaseReopener:
             results = await self._store.write(writes[start : start + PAGE_DOCUMENTS])
             if not all(isinstance(result, WriteDone) for result in results):
                 raise Conflict("the case was changed by another server meanwhile; ask again")
+
+
+def _not_found(case: CaseId) -> NotFound:
+    return NotFound(f"there is no case {case}; `mendflow cases` lists them")
 
 
 def _forget_earlier(plans: Sequence[CasePlan]) -> None:

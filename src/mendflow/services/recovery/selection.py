@@ -58,12 +58,13 @@ class WorkletSelector:
 
     async def _choose(self, event: ExceptionEvent) -> Decision:
         service = self._service
-        context = await service.context(event, 0)
-        verdict = await service.judge(event, context)
+        project = await service.project_of(event)
+        context = await service.context(event, 0, project=project)
+        verdict = await service.judge(event, context, project=project)
         if (known := service.decisions.open.get(event.id)) is not None:
             return known  # a rejection has put a person's choice here in the meantime
         conclusion = self._chosen_by_hand(event) or verdict.conclusion
-        decision = service.new_decision(event, context, conclusion)
+        decision = service.new_decision(event, context, conclusion, project=project)
         service.note_verdict(decision, verdict)
         if conclusion is None:
             erred = f"; {decision.note}" if decision.note else ""

@@ -23,6 +23,7 @@ from mendflow.core.engine.messages import (
     WithdrawTask,
 )
 from mendflow.core.engine.run import Run
+from mendflow.core.engine.secrets_in_faults import quoted
 from mendflow.core.engine.state import Alarm, InstanceEnd, Item, TimedItem
 from mendflow.core.engine.xml.declarations import link_at, operation_of, partner_at
 from mendflow.core.engine.xml.parts import build_message, store_message
@@ -85,8 +86,8 @@ class StageKind(ItemKind[Item]):
             if isinstance(given, str) and given:
                 sources[name] = given
             elif file_of(given) is None:
-                message = f"{activity.name}: file {name} is {given!r}; give a path, a URL or a stored file"
-                raise flow_fault(INVALID_EXPRESSION_VALUE, message)
+                told = f"{activity.name}: file {name} is {quoted(given, template)}"
+                raise flow_fault(INVALID_EXPRESSION_VALUE, f"{told}; give a path, a URL or a stored file")
         instance.order = StageFiles(serial=0, item=instance.item, files=sources, order=activity.order)
 
     def ask(self, run: Run, instance: Item) -> None:

@@ -24,7 +24,6 @@ from mendflow.core.engine.messages import (
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, ItemId, item_name
-from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseHold, CaseTask
@@ -69,9 +68,9 @@ class LocalEngine:
 
     # B
 
-    def project_of(self, case: CaseId) -> str:
+    def project_of(self, case: CaseId) -> str | None:
         live = self._manager.live.get(case)
-        return live.document.project if live is not None else DEFAULT_PROJECT
+        return live.document.project if live is not None else None
 
     def open_tasks(self, case: CaseId, item: ItemId | None) -> list[CaseTask]:
         return self._nested_tasks.inside(case, item)
