@@ -57,6 +57,10 @@ describe("the name of an exlet", () => {
     expect(nameFor([newStep("wait", { duration: 1 }), ...scratch])).toBe("wait-then-re-submit-with-SCRATCH");
     expect(withSteps({ name: "re-submit", description: "", steps: [newStep("re-submit")] }, scratch).name).toBe("re-submit-with-SCRATCH");
   });
+  it("names a command by its program", () => {
+    expect(nameFor([newStep("run", { command: "# make it\nTMP=/b /bin/mkdir -p indexes" }), newStep("re-submit")])).toBe("mkdir-then-re-submit");
+    expect(nameFor([newStep("run", { command: "" })])).toBe("run");
+  });
   it("is that of a copy, with what it is said to do, only while it does what was copied", () => {
     if (!copy) throw new Error("it cannot be copied");
     expect([copy.name, copy.description]).toEqual(["more-time-3", "More time"]);

@@ -177,9 +177,8 @@ function SavePanel({ spec, draft, steps, trial, problem, context, onChange, view
         {error !== null && !conflict && <ErrorState error={error} compact />}
         {bound && (
           <p className="notice">
-            A job that fails each time would be run again up to {number(trial?.repairs_max ?? 0)} times; then its item is repaired no more.{" "}
+            A job that fails each time would be run again up to {number(trial?.repairs_max ?? 0)} times; then its item is repaired no more. {bound.note}{" "}
             <button type="button" className="link-button" onClick={() => onChange({ condition: withTerm(spec.condition, bound.condition) })}>{bound.label}</button>
-            {bound.note && <> {bound.note}</>}
           </p>
         )}
         {cannot && <p className="muted" role="status">{cannot}</p>}
