@@ -209,7 +209,7 @@ export default function CasesPage() {
                     </EmptyState>
                   ) : (
                     <EmptyState title="No cases yet" icon="run" action={may("start") && <Link to="/run" className="button primary">Pick a flow and start it</Link>}>
-                      Or from a terminal: <code>mendflow start flow.yaml</code>
+                      A flow can also be started from a terminal: <code>mendflow start flow.yaml</code>
                     </EmptyState>
                   )
                 }
