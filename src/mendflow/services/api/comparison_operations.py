@@ -66,7 +66,7 @@ class ComparisonOperations(TimelineOperations):
 
 
 def _in_effect(view: CaseView) -> dict[str, Value]:
-    """What the case worked on: what it was given, and what its flow has for all else, as far as the case has kept it."""
+    """What the case worked on: what it was given, and what its flow has for all else, as far as the case kept it."""
     return {**view.defaults, **view.inputs}
 
 
