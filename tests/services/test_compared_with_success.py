@@ -113,3 +113,35 @@ async def written_before_defaults(server: Server, case: str) -> None:
     body = msgspec.json.decode(found.body)
     assert body.pop("defaults") == {}
     await server.store.write([Put(CASE_KIND, case, msgspec.json.encode(body), found.version)])
+
+
+MANY = Flow(
+    name=FlowName("many"),
+    inputs={"n": Input(required=True)},
+    body=Sequence(name="steps", body=tuple(JobActivity(name=f"s{at}", command="x") for at in range(7))),
+)
+USUAL = "[M::mem_process_seqs] Processed reads in batches\n"
+
+
+async def test_ex_7_words_that_each_run_of_the_task_prints_tell_no_failure_apart(domain: Domain, pilot: Any) -> None:
+    """Also where that task is one of many: one in seven of all jobs that ended well has printed them."""
+    await domain.deploy(MANY)
+
+    def printed(spec: JobSpec) -> Outcome:
+        return Outcome(exit_code=0, log_tail=USUAL if spec.item == "s6" else "quiet\n")
+
+    def fails(spec: JobSpec) -> Outcome:
+        if spec.item != "s6":
+            return printed(spec)
+        log = f"{USUAL}[E::bseq] truncated file\n"
+        fault = failed(7).fault
+        assert fault is not None
+        return Outcome(fault=msgspec.structs.replace(fault, log_tail=log), exit_code=7, log_tail=log)
+
+    for number, play in enumerate((printed, printed, fails, fails)):
+        await domain.start(MANY.name, {"n": number}, who="alice")
+        await pilot.run_all(play)
+    [group] = await domain.failures()
+    conditions = [each.condition for each in (await domain.failure(group.id)).candidates]
+    assert 'job.log_tail.contains("truncated file")' in conditions
+    assert not any("mem_process_seqs" in each or "Processed" in each for each in conditions)

@@ -56,6 +56,15 @@ async def test_inputs_commands_and_ends_that_differ_are_told(world: World) -> No
     assert seen.statuses == ["completed", "failed"] and not seen.flow_changed
 
 
+async def test_an_input_that_was_not_given_counts_as_what_the_flow_has_for_it(world: World) -> None:
+    depth = {**INPUTS, "depth": Input(required=False, default=30)}
+    made = flow(Sequence(name="s", body=(A,)), inputs=depth)
+    one, same, two = [await world.start(made, n=1, **more) for more in ({}, {"depth": 30}, {"depth": 15})]
+    assert (await world.domain.compare_cases(one, same)).inputs == []
+    seen = await world.domain.compare_cases(one, two)
+    assert [(each.path, each.left, each.right, each.only) for each in seen.inputs] == [("depth", 30, 15, "")]
+
+
 async def test_a_changed_flow_says_so_and_what_only_one_has(world: World) -> None:
     more = JobActivity(name="a", command="true", resources=ResourceTemplates(cpus=2))
     one = await run(world, A, n=1)

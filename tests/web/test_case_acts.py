@@ -52,7 +52,7 @@ def details(page: Page, item: str) -> Locator:
 
 def test_a_case_is_suspended_and_resumed(server: WebServer, page: Page, watching: CaseId) -> None:
     page.goto(f"/cases/{watching}")
-    choose(page, "Acts", "Suspend")
+    choose(page, "More actions", "Suspend")
     expect(page.get_by_role("dialog")).to_contain_text("Nothing new is started in the case")
     confirm(page, "Suspend")
     expect(page.get_by_role("heading", level=1)).to_contain_text("suspended")
@@ -66,12 +66,12 @@ def test_a_case_is_suspended_and_resumed(server: WebServer, page: Page, watching
 
 def test_a_case_is_cancelled_and_the_reason_is_in_its_history(server: WebServer, page: Page, watching: CaseId) -> None:
     page.goto(f"/cases/{watching}")
-    choose(page, "Acts", "Cancel")
+    choose(page, "More actions", "Cancel")
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("This cannot be taken back")
     dialog.get_by_role("button", name="Not now").click()
     assert server.client.case(watching).status == "running"
-    choose(page, "Acts", "Cancel")
+    choose(page, "More actions", "Cancel")
     dialog.get_by_label("Reason").fill("the clouds came")
     confirm(page, "Cancel the case")
     expect(page.get_by_role("heading", level=1)).to_contain_text("cancelled")
@@ -120,7 +120,7 @@ def test_a_case_that_waits_for_a_person_is_tried_again_and_offers_nothing_that_w
     again = page.get_by_role("button", name="Try again", exact=True)
     expect(again).to_be_visible()
     expect(page.get_by_role("button", name="Run again", exact=True)).to_have_count(0)
-    page.get_by_role("button", name="Acts", exact=True).click()
+    page.get_by_role("button", name="More actions", exact=True).click()
     expect(page.get_by_role("menuitem", name="Cancel")).to_be_visible()
     expect(page.get_by_role("menuitem", name=re.compile("Run again"))).to_have_count(0)
     page.keyboard.press("Escape")
@@ -134,7 +134,7 @@ def test_a_case_that_waits_for_a_person_is_tried_again_and_offers_nothing_that_w
 def test_a_case_is_run_again_with_other_inputs(server: WebServer, page: Page) -> None:
     before = server.ended("survey", fields=["m51", "m101"])
     page.goto(f"/cases/{before}")
-    choose(page, "Acts", "Run again with other inputs")
+    choose(page, "More actions", "Run again with other inputs")
     expect(page.get_by_text(f"The fields begin with the inputs of {before}")).to_be_visible()
     expect(page.get_by_label("fields")).to_have_value("m51\nm101")
     page.get_by_label("fields").fill("m51\nm81\nm82")

@@ -132,3 +132,17 @@ def test_nothing_moves_while_a_case_comes_on_a_phone(server: WebServer, phone: P
         "(links) => links.map((each) => matchMedia(each.media).matches)"
     )
     assert preloaded and not any(preloaded)
+
+
+def test_a_chain_is_a_straight_line_on_the_page_of_its_case_and_before_it_runs(server: WebServer, page: Page) -> None:
+    more = "jobs:\n  a: {run: echo}\n  b: {needs: a, run: echo}\n  c: {needs: [a, b], run: echo}\n"
+    server.deploy("chain", f"name: chain\n{more}  d: {{needs: [a, b, c], run: echo}}\n")
+    page.goto(f"/cases/{server.ended('chain')}")
+    expect(page.locator("[data-node]")).to_have_count(4)
+    boxes = [each.bounding_box() for each in page.locator("[data-node]").all()]
+    assert len({round(box["y"]) for box in boxes if box}) == 1
+    names = page.locator(".case-node-name")
+    assert min(box["height"] for box in (each.bounding_box() for each in names.all()) if box) >= 14, "it can be read"
+    page.goto("/run/chain")
+    expect(page.get_by_role("img", name="chain: a, b, c, d")).to_have_attribute("data-direction", "right")
+    expect(page.locator(".flow-edge")).to_have_count(3)

@@ -30,15 +30,15 @@ def test_ui_1_cases_are_told_apart_by_what_they_were_given(server: WebServer, pa
     page.goto("/cases?flow=nights")
     for name, case in cases.items():
         given = page.locator(f"{row(page, case)} .case-inputs")
-        expect(given).to_have_text(f"table=…/{name}.csv, parts=3")
+        expect(given).to_have_text(f"…/{name}.csv")
         expect(given).to_have_attribute("title", f"table: /data/{name}.csv\nparts: 3")
     page.goto(f"/cases/{cases['night05']}")
-    expect(page.locator(".case-lead .case-inputs")).to_have_text("table=…/night05.csv, parts=3")
+    expect(page.locator(".case-lead .case-inputs")).to_have_text("…/night05.csv · parts=3")
     group = server.ask("GET", "/failures?flow=nights")[0]["id"]
     page.goto(f"/failures/{group}")
     of_cause = page.get_by_role("list", name="Failures of this cause").get_by_role("listitem")
     for name, case in cases.items():
-        expect(of_cause.filter(has_text=case)).to_contain_text(f"table=…/{name}.csv, parts=3")
+        expect(of_cause.filter(has_text=case)).to_contain_text(f"…/{name}.csv · parts=3")
 
 
 def test_ui_1_a_case_is_found_by_the_words_that_people_remember(server: WebServer, page: Page) -> None:

@@ -15,6 +15,8 @@ jobs:
 def test_what_failed_comes_first_and_what_is_the_same_is_left_out(server: WebServer, page: Page) -> None:
     server.deploy("fragile", FRAGILE.replace("{code}", "${{ inputs.code }}"))
     good, bad = server.ended("fragile", code=0), server.ended("fragile", code=3)
+    path = f"/cases/{bad}/compare?with={good}"
+    server.wait_for(path, lambda seen: all(seen["jobs"][0][side]["command"] for side in ("left", "right")))
     page.goto(f"/cases/{bad}?view=compare&with={good}")
     failed = page.locator(".panel", has=page.get_by_role("heading", name="What failed"))
     expect(failed).to_contain_text("step: ")
@@ -23,6 +25,22 @@ def test_what_failed_comes_first_and_what_is_the_same_is_left_out(server: WebSer
     jobs = page.locator(".panel", has=page.get_by_role("heading", name="Jobs"))
     expect(jobs).to_contain_text("exit 3")
     expect(jobs).not_to_contain_text("container")
+
+
+def test_the_last_case_that_completed_is_compared_unless_another_is_chosen(server: WebServer, page: Page) -> None:
+    text = FRAGILE.replace("{code: {type: number}}", "{code: {type: number}, kit: {type: string, default: V7}}")
+    server.deploy("tender", text.replace("fragile", "tender").replace("{code}", "${{ inputs.code }}"))
+    other, good = server.ended("tender", code=4, kit="V6"), server.ended("tender", code=0, kit="V5")
+    bad = server.ended("tender", code=3)
+    page.goto(f"/cases/{bad}?view=compare")
+    offered = page.get_by_role("list", name="Other cases of tender").get_by_role("button")
+    expect(offered.first).to_contain_text(f"completed{good}code=0 · V5")
+    expect(offered.first).to_contain_text("the last that completed")
+    expect(offered.first).to_have_attribute("aria-pressed", "true")
+    inputs = page.locator(".panel", has=page.get_by_role("heading", name="Inputs"))
+    expect(inputs.get_by_role("row", name="kit")).to_contain_text("V7defaultV5")
+    offered.filter(has_text=other).click()
+    expect(inputs.get_by_role("row", name="kit")).to_contain_text("V7defaultV6")
 
 
 def test_one_state_of_jobs_is_marked(server: WebServer, page: Page) -> None:

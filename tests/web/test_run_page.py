@@ -120,7 +120,7 @@ def test_ui_1_what_is_no_number_is_told_beside_its_field_and_nothing_starts(page
         page.get_by_role("button", name="Start").click()
         expect(copies).to_be_focused()
         expect(copies).to_have_attribute("aria-invalid", "true")
-    expect(page.get_by_role("alert")).to_contain_text("Start waits for copies")
+    expect(page.get_by_role("alert")).to_contain_text("Fill in copies to start.")
     assert server.client.cases(flow="measured") == []
     copies.fill("2.5")
     page.get_by_role("button", name="Start").click()

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fieldTime, filtersOf, sinceWords, withinSpan } from "@/pages/cases/condition";
+import { fieldTime, filtersOf, withinSpan } from "@/pages/cases/condition";
 
 const NOON = new Date(2026, 10, 17, 12, 0);
 const day = (at: number) => new Date(2026, 10, at).toISOString();
@@ -26,9 +26,5 @@ describe("filters of cases", () => {
   });
   it("write a time as its field wants it", () => {
     expect(fieldTime(new Date(2026, 10, 17, 8, 5).getTime())).toBe("2026-11-17T08:05");
-  });
-  it("say since when is counted, as the list says it", () => {
-    const since = (hour: number, at = 16) => sinceWords(new Date(2026, 10, at, hour).getTime(), NOON.getTime());
-    expect([since(13), since(0, 17)]).toEqual(["since 13:00 yesterday", "since 00:00 today"]);
   });
 });

@@ -1,7 +1,6 @@
 import { renderToStaticMarkup } from "react-dom/server";
 import { describe, expect, it } from "vitest";
 import { JsonTree } from "@/components/json-tree";
-import { differing } from "@/pages/case/compare-view";
 
 const SUMMARY = { $file: "9c2e".padEnd(64, "0"), bytes: 66, name: "summary.txt" };
 
@@ -19,13 +18,5 @@ describe("a stored file among values", () => {
   });
   it("has parts where somebody points at values", () => {
     expect(renderToStaticMarkup(<JsonTree value={{ summary: SUMMARY }} onPick={() => undefined} />)).toContain("$file");
-  });
-});
-
-describe("what of two sides differs", () => {
-  it("leaves out what is the same", () => {
-    const left = { count: 3, container: "", resources: { cpus: 1 } };
-    expect(differing(left, { count: 4, container: "", resources: { cpus: 1 } })).toEqual({ count: 3 });
-    expect(differing(left, null)).toEqual({ count: 3, resources: { cpus: 1 } });
   });
 });

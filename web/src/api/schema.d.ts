@@ -3852,7 +3852,8 @@ export interface components {
         };
         /**
          * CasesCompared
-         * @description `flow_changed`: they were started with different flows, or versions. `is_whole` is false where a case is so large
+         * @description `inputs` are those in effect: what was given, else the flow's default. `flow_changed`: they were started with
+         *         different flows, or versions. `is_whole` is false where a case is so large
          *         that its items are still being read: ask again.
          */
         CasesCompared: {

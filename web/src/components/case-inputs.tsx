@@ -1,5 +1,6 @@
-/** What a case was given, in short: `table=night02.csv, parts=3`. It tells a case from others of its flow; the whole is told where
+/** What a case was given, in short: `night02.csv · parts=3`. It tells a case from others of its flow; the whole is told where
  * the pointer rests. */
+import { createContext, useContext } from "react";
 import type { Schemas } from "@/api/client";
 import { JsonTree } from "./json-tree";
 import { isStored } from "./typed-values";
@@ -71,23 +72,52 @@ export interface InputsText {
   whole: string;
 }
 
-/** The first few inputs, and all of them one a line. Inputs that a list leaves out, because they are large, are named. */
-export function inputsText(view: Given): InputsText {
-  const filled = (values: Given["inputs"]) => Object.entries(values).filter(([, value]) => value !== null && value !== "");
-  const byRank = (values: [string, unknown][]) => values.toSorted(([, one], [, other]) => rank(one) - rank(other));
-  const given = filled(view.inputs);
-  const others = filled(view.defaults ?? {});
-  const order = [...byRank(given).map(([name, value]) => [name, value, ""] as const), ...byRank(others).map(([name, value]) => [name, value, " (default)"] as const)];
-  const large = (view.left_out ?? []).filter((name) => name.startsWith("inputs.")).map((name) => name.slice("inputs.".length));
-  const shown = order.slice(0, SHOWN).map(([name, value, mark]) => `${name}=${shortText(value)}${mark}`);
-  const more = order.length + large.length - shown.length;
-  const short = [...shown, ...(more && shown.length ? [`${more} more`] : large.map((name) => `${name}=…`).slice(0, SHOWN))].join(", ");
-  const whole = [...given.map(([name, value]) => `${name}: ${wholeText(value)}`), ...others.map(([name, value]) => `${name}: ${wholeText(value)} (default)`), ...large.map((name) => `${name}: large, its page has it`)].join("\n");
-  return { short, whole };
+/** What says enough without its input's name: a file, a word, or some of them. A number or `true` does not. */
+function isPlain(value: unknown): boolean {
+  if (isStored(value) || isPath(value)) return true;
+  if (Array.isArray(value)) return value.length > 0 && value.every(isPlain) && !/ (files|values)$/.test(shortText(value));
+  return typeof value === "string" && /^\p{L}/u.test(value) && !/^(true|false|yes|no|on|off)$/i.test(value);
 }
 
-export function CaseInputs({ view }: { view: Given }) {
-  const { short, whole } = inputsText(view);
+/** Of each flow, the inputs that its cases were not all given alike; of a flow of which one case is shown, nothing is known. */
+export type Differing = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function differingInputs(cases: readonly (Given & { flow: string })[]): Differing {
+  const found = new Map<string, Set<string>>();
+  for (const flow of new Set(cases.map((each) => each.flow))) {
+    const all = cases.filter((each) => each.flow === flow).map((each) => effectiveInputs(each));
+    const names = new Set(all.flatMap((each) => Object.keys(each)));
+    const differ = [...names].filter((name) => new Set(all.map((each) => JSON.stringify(each[name]))).size > 1);
+    if (differ.length) found.set(flow, new Set(differ));
+  }
+  return found;
+}
+
+/** The first few inputs, and all of them one a line. What the flow has for what nobody gave is shown if nothing was given; what
+ * all have alike, only if there is nothing else. Inputs that a list leaves out, because they are large, are named. */
+export function inputsText(view: Given, differing?: ReadonlySet<string>): InputsText {
+  const filled = (values: Given["inputs"]) => Object.entries(values).filter(([, value]) => value !== null && value !== "");
+  const telling = (values: [string, unknown][]) => {
+    const found = values.filter(([name]) => differing?.has(name));
+    return (found.length ? found : values).toSorted(([, one], [, other]) => rank(one) - rank(other));
+  };
+  const given = filled(view.inputs);
+  const others = filled(view.defaults ?? {});
+  const large = (view.left_out ?? []).filter((name) => name.startsWith("inputs.")).map((name) => name.slice("inputs.".length));
+  const isGiven = given.length + large.length > 0;
+  const order = telling(isGiven ? given : others);
+  const shown = order.slice(0, SHOWN).map(([name, value]) => (isPlain(value) ? shortText(value) : `${name}=${shortText(value)}`));
+  const more = order.length + large.length - shown.length;
+  const short = [...shown, ...(more && shown.length ? [`${more} more`] : large.map((name) => `${name}=…`).slice(0, SHOWN))].join(" · ");
+  const whole = [...given.map(([name, value]) => `${name}: ${wholeText(value)}`), ...others.map(([name, value]) => `${name}: ${wholeText(value)} (default)`), ...large.map((name) => `${name}: large, its page has it`)].join("\n");
+  return { short: short && !isGiven ? `default: ${short}` : short, whole };
+}
+
+/** Which inputs tell the cases of a list apart. */
+export const DifferingContext = createContext<Differing>(new Map());
+
+export function CaseInputs({ view }: { view: Given & { flow?: string } }) {
+  const { short, whole } = inputsText(view, useContext(DifferingContext).get(view.flow ?? ""));
   return short ? <span className="case-inputs clip muted" title={whole}>{short}</span> : null;
 }
 

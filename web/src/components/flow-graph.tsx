@@ -9,9 +9,10 @@ import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
 import { useTheme } from "@/app/theme";
 import { isWithin, pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";
-import { firstViewNarrow, isTooLong, letPageScroll, placeNarrow } from "./narrow-graph";
+import { CARD, firstView, isTooLong, letPageScroll, placeNarrow, roomFor } from "./narrow-graph";
 import { number } from "./format";
 import { Icon } from "./icon";
+import { withoutShortcuts } from "./shortcuts";
 import { ErrorState, Loading } from "./states-of-page";
 import { countsOf, describeWords, StateBar, StateIcon } from "./state-badge";
 
@@ -30,9 +31,9 @@ const HandsContext = createContext<Hands>({ open: () => undefined, fold: () => u
 
 type Drawn = Node<{ node: GraphNode; inner: number; folded: boolean; inExlet: boolean }, "activity">;
 
-const WIDTH = 196;
 const NARROW_WIDTH = 152;
-const HEIGHT = 72;
+const HEIGHT = CARD.height;
+const WIDTH = CARD.width;
 const FOLDED_FROM = 60;
 const FIT = { maxZoom: 1.1, padding: 0.12 };
 const NODE_TYPES = { activity: memo(Activity) };
@@ -95,12 +96,12 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
       // What a loop takes from a step in it is no step back: an arrow to the box around would read as one.
       if (source && target && source !== target && !isWithin(parents, source, target)) seen.set(`${source} ${target} ${edge.kind}`, { ...edge, source, target });
     }
-    return [...seen.values()];
+    return withoutShortcuts([...seen.values()]);
   }, [graph, shown]);
   const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
   // It is drawn again when the screen is turned, as its frame has another width then.
-  const screenPx = innerWidth;
-  const isLong = useMemo(() => tablet && isTooLong(shown.nodes, lines, { width: WIDTH, height: HEIGHT }, screenPx), [tablet, structure, screenPx]);
+  const screenPx = roomFor(tablet);
+  const isLong = useMemo(() => isTooLong(shown.nodes, lines, screenPx), [structure, screenPx]);
   const down = phone || isLong;
   const [placed, setPlaced] = useState<Places | null>(null);
   const [error, setError] = useState<unknown>(null);
@@ -169,7 +170,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   );
   // It has its place at once, and is drawn in small parts, between which the page answers.
   const begun = useDeferredValue(places !== null, false);
-  const high = down && width && nodes.length ? firstViewNarrow(nodes, width, selected).height : 0;
+  const high = width && nodes.length ? firstView(nodes, width, selected, down).height : 0;
   const style = high ? { flex: "none", height: high } : undefined;
   if (error !== null) return <ErrorState error={error} />;
   if (!places || !begun) {
@@ -190,9 +191,8 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
             nodeTypes={NODE_TYPES}
             edgeTypes={EDGE_TYPES}
             colorMode={dark ? "dark" : "light"}
-            fitView={!down}
-            fitViewOptions={FIT}
             minZoom={0.05}
+            defaultMarkerColor={null}
             zoomOnScroll={false}
             preventScrolling={false}
             nodesDraggable={false}
@@ -208,7 +208,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
           >
             <KeepInSight nodes={nodes} selected={selected} moved={moved} />
             <Background gap={22} size={1} />
-            <Controls showInteractive={false} orientation={down ? "horizontal" : "vertical"} />
+            <Controls showInteractive={false} fitViewOptions={FIT} orientation="horizontal" />
             {!down && nodes.length > 25 && <MiniMap pannable zoomable />}
           </ReactFlow>
         </ReactFlowProvider>
@@ -217,48 +217,36 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   );
 }
 
-/** When the graph gets its width, or another one, because a pane opens beside it, all of it is shown. On a phone it is as high as
- * it has to be, and the page scrolls over it; that changes when something is unfolded, and not by what runs. Whoever has moved it
- * by hand keeps that, and only the node that is looked at is brought into sight. */
+/** When the graph gets its width, or another one, because a pane opens beside it, it is shown again as at first, and so it is when
+ * a repair that begins adds a box. It is as high as it has to be, and the page scrolls over it; that changes when something is
+ * unfolded, and not by what runs. Whoever has moved it by hand keeps that, and only the node that is looked at is brought into sight. */
 function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; selected: string | undefined; moved: RefObject<boolean> }) {
   const { down } = useContext(HandsContext);
   const width = useStore((state) => state.width);
-  const { fitView, getInternalNode, getViewport, setCenter, setViewport } = useReactFlow();
+  const { getInternalNode, getViewport, setCenter, setViewport } = useReactFlow();
   const before = useRef(0);
   const drawn = useRef("");
   const board = useStore((state) => state.domNode);
   useEffect(() => (board ? letPageScroll(board, moved) : undefined), [board, moved]);
   useLayoutEffect(() => {
     const was = before.current;
-    if (width && down) {
-      const { view, height } = firstViewNarrow(nodes, width, selected);
-      const size = `${width} ${height} ${view.zoom}`;
-      if (size === drawn.current) return;
-      drawn.current = size;
-      if (!moved.current) void setViewport(view);
-      return;
-    }
-    if (!width || (was && Math.abs(was - width) < 40)) return;
-    before.current = width;
+    if (!width) return;
+    const { view, height } = firstView(nodes, width, selected, down);
+    const shape = down ? `${height} ${view.zoom}` : nodes.map((each) => `${each.id} ${each.position.x} ${each.position.y} ${each.width} ${each.height}`).join("\n");
+    const isWide = !was || Math.abs(was - width) >= (down ? 1 : 40);
+    if (drawn.current === shape && !isWide) return;
+    [before.current, drawn.current] = [width, shape];
     if (!moved.current) {
-      if (was) void fitView(FIT);
+      void setViewport(view);
       return;
     }
-    const node = selected ? getInternalNode(selected) : undefined;
+    const node = selected && !down ? getInternalNode(selected) : undefined;
     if (!node) return;
     const { x, zoom } = getViewport();
     const at = node.internals.positionAbsolute;
     const right = (at.x + (node.measured.width ?? WIDTH)) * zoom + x;
     if (right > width || at.x * zoom + x < 0) void setCenter(at.x + WIDTH / 2, at.y + HEIGHT / 2, { zoom });
-  }, [down, width, nodes, selected, moved, fitView, getInternalNode, getViewport, setCenter, setViewport]);
-  // A repair that begins adds a box: what was placed anew is shown whole again, as long as nobody has moved it.
-  const shape = nodes.map((each) => `${each.id} ${each.position.x} ${each.position.y} ${each.width} ${each.height}`).join("\n");
-  const fitted = useRef(shape);
-  useEffect(() => {
-    if (fitted.current === shape || down) return;
-    fitted.current = shape;
-    if (!moved.current) void fitView(FIT);
-  }, [shape, down, moved, fitView]);
+  }, [down, width, nodes, selected, moved, getInternalNode, getViewport, setCenter, setViewport]);
   return null;
 }
 

@@ -4,9 +4,9 @@ import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { Icon } from "./icon";
 import { plural } from "./format";
+import { tellsTrouble } from "./log-trouble";
 
 const LINE_PX = 18;
-const TROUBLE = /\b(error|exception|fatal|traceback|failed|panic|segfault|killed|cannot|not found|no space left)\b/i;
 const PARTS = /\u001b\[[0-9;]*[A-Za-z]/g;
 
 export interface LogViewProps {
@@ -21,9 +21,11 @@ export interface LogViewProps {
   first?: number;
   /** What the text is called where it is searched. */
   what?: "log" | "file";
+  /** What printed it has ended well: none of its words is trouble. */
+  well?: boolean;
 }
 
-export function LogView({ text, label, line, onLine, live, first = 1, what = "log" }: LogViewProps) {
+export function LogView({ text, label, line, onLine, live, first = 1, what = "log", well = false }: LogViewProps) {
   const lines = useMemo(() => text.replace(/\r\n/g, "\n").replace(/\n$/, "").split("\n"), [text]);
   const plain = useMemo(() => lines.map((each) => each.replace(PARTS, "")), [lines]);
   const [sought, setSought] = useState("");
@@ -34,7 +36,7 @@ export function LogView({ text, label, line, onLine, live, first = 1, what = "lo
     if (!wish) return [];
     return plain.flatMap((each, index) => (each.toLowerCase().includes(wish) ? [index] : []));
   }, [plain, sought]);
-  const trouble = useMemo(() => plain.flatMap((each, index) => (TROUBLE.test(each) ? [index] : [])), [plain]);
+  const trouble = useMemo(() => plain.flatMap((each, index) => (!well && tellsTrouble(each) ? [index] : [])), [plain, well]);
   const shown = useMemo(() => (only && sought ? found : lines.map((_, index) => index)), [only, sought, found, lines]);
   const scroller = useRef<HTMLDivElement>(null);
   const [follow, setFollow] = useState(true);
@@ -104,7 +106,7 @@ export function LogView({ text, label, line, onLine, live, first = 1, what = "lo
                 <button type="button" className="log-number" tabIndex={-1} aria-label={`Link to line ${index + first}`} onClick={() => onLine?.(index + first)}>
                   {index + first}
                 </button>
-                <LogText text={lines[index] ?? ""} sought={sought} />
+                <LogText text={lines[index] ?? ""} sought={sought} well={well} />
               </div>
             );
           })}
@@ -114,8 +116,8 @@ export function LogView({ text, label, line, onLine, live, first = 1, what = "lo
   );
 }
 
-const LogText = memo(function LogText({ text, sought }: { text: string; sought: string }) {
-  if (!text.includes("\u001b")) return <span className={TROUBLE.test(text) ? "log-text trouble" : "log-text"}>{marked(text, sought)}</span>;
+const LogText = memo(function LogText({ text, sought, well }: { text: string; sought: string; well: boolean }) {
+  if (!text.includes("\u001b")) return <span className={!well && tellsTrouble(text) ? "log-text trouble" : "log-text"}>{marked(text, sought)}</span>;
   return (
     <span className="log-text">
       {Anser.ansiToJson(text, { use_classes: true, remove_empty: true }).map((part, at) => (

@@ -1,4 +1,5 @@
-/** A graph on a phone, or a tablet that it is too long for: what of it is seen at first, and which movements over it scroll the page. */
+/** What of a graph is seen at first, how high it is, and which movements over it scroll the page; and a graph where it is too long to go
+ * from left to right, as on a phone. */
 import type { RefObject } from "react";
 import { stateOf, type State } from "@/api/states";
 import { layOut, type Point } from "./flow-layout";
@@ -13,12 +14,18 @@ interface Card {
   data: { node: { state: string | null } };
 }
 
+/** A step of a graph. */
+export const CARD = { width: 196, height: 72 };
 const MARGIN = 12;
 const LARGEST = 1.1;
 /** Whatever is smaller cannot be read. */
 const READABLE = 0.7;
+const READABLE_ACROSS = 0.9;
 /** For the buttons below the graph. */
 const BUTTONS = 44;
+/** From left to right: so high at least, for the buttons below it, and at most so much of the screen. */
+const LOWEST = 140;
+const SHARE_OF_SCREEN = 0.75;
 const LOOKED_FOR: readonly State[] = ["failed", "person", "repairing", "running"];
 
 /** For the name of what holds others, and what it is. */
@@ -37,9 +44,17 @@ export function placeNarrow<Node extends { id: string; name: string; parent: str
   return { at, routes };
 }
 
+/** What the navigation and the margins of a page take. */
+const AROUND_PX = 226;
+
+/** The room that a graph has on this screen, whatever stands beside it. */
+export function roomFor(isTablet: boolean): number {
+  return innerWidth - (isTablet ? 0 : AROUND_PX);
+}
+
 /** Whether it cannot be read from left to right, where there is so much room. */
-export function isTooLong(nodes: readonly { id: string; name: string; parent: string | null }[], edges: readonly { source: string; target: string }[], size: { width: number; height: number }, width: number): boolean {
-  return layOut(nodes, edges, "right", { sizeOf: () => size, head: HEAD }).width * (READABLE + 0.1) > width - 2 * MARGIN;
+export function isTooLong(nodes: readonly { id: string; name: string; parent?: string | null }[], edges: readonly { source: string; target: string }[], width: number): boolean {
+  return layOut(nodes, edges, "right", { sizeOf: () => CARD, head: HEAD }).width * READABLE_ACROSS > width - 2 * MARGIN;
 }
 
 interface FirstView {
@@ -49,20 +64,21 @@ interface FirstView {
 }
 
 /** The graph from its first node on, in its whole width if it can be read then. Else it begins with the node that is looked at, or
- * what failed, or the first. */
-export function firstViewNarrow(cards: readonly Card[], width: number, selected: string | undefined): FirstView {
+ * what failed, or the first. What goes from left to right and is very high is moved in its frame. */
+export function firstView(cards: readonly Card[], width: number, selected: string | undefined, down: boolean): FirstView {
   const outer = cards.filter((card) => !card.parentId);
   const left = Math.min(...outer.map((card) => card.position.x));
   const top = Math.min(...outer.map((card) => card.position.y));
   const wide = Math.max(...outer.map((card) => card.position.x + (card.width ?? 0))) - left;
   const high = Math.max(...outer.map((card) => card.position.y + (card.height ?? 0))) - top;
   if (!outer.length || !wide || !high) return { view: { x: 0, y: 0, zoom: 1 }, height: 0 };
-  const zoom = Math.max(READABLE, Math.min(LARGEST, (width - 2 * MARGIN) / wide));
+  const highest = down ? Infinity : Math.max(LOWEST, innerHeight * SHARE_OF_SCREEN);
+  const zoom = Math.max(down ? READABLE : READABLE_ACROSS, Math.min(LARGEST, (width - 2 * MARGIN) / wide, highest / high));
   const first = cards.find((card) => card.id === selected) ?? LOOKED_FOR.flatMap((state) => cards.filter(({ data }) => data.node.state && stateOf(data.node.state) === state))[0];
   const at = first && placeOf(first, cards);
   return {
     view: { zoom, x: startOf(width, left, wide, zoom, at && { from: at.x, size: first.width ?? 0 }), y: MARGIN - top * zoom },
-    height: Math.ceil(high * zoom) + 2 * MARGIN + BUTTONS,
+    height: Math.min(highest, Math.max(Math.ceil(high * zoom) + 2 * MARGIN + BUTTONS, down ? 0 : LOWEST)),
   };
 }
 

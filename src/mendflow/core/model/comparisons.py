@@ -39,7 +39,8 @@ class JobDifference(View, frozen=True):
 
 
 class CasesCompared(View, frozen=True):
-    """`flow_changed`: they were started with different flows, or versions. `is_whole` is false where a case is so large
+    """`inputs` are those in effect: what was given, else the flow's default. `flow_changed`: they were started with
+    different flows, or versions. `is_whole` is false where a case is so large
     that its items are still being read: ask again."""
 
     left: CaseId

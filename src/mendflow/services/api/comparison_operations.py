@@ -40,7 +40,7 @@ class ComparisonOperations(TimelineOperations):
         return CasesCompared(
             left=left.id,
             right=right.id,
-            inputs=value_differences(left.inputs, right.inputs),
+            inputs=value_differences(_in_effect(left), _in_effect(right)),
             outputs=value_differences(left.outputs, right.outputs),
             flow_changed=(left.flow, left.digest) != (right.flow, right.digest),
             statuses=[left.status, right.status],
@@ -63,6 +63,11 @@ class ComparisonOperations(TimelineOperations):
             for job in (_decode_job(found.body),)
         }
         return {name: _side(found, jobs.get(name)) for name, found in by_name.items()}, True
+
+
+def _in_effect(view: CaseView) -> dict[str, Value]:
+    """What the case worked on: what it was given, and what its flow has for all else, as far as the case kept it."""
+    return {**view.defaults, **view.inputs}
 
 
 def _counted(count: NameCount) -> JobSide:

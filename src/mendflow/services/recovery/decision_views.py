@@ -41,6 +41,7 @@ SUCCEEDED_SHARE_MAX = 0.2
 """A condition that holds for more of what ended well tells nothing of failures. One that holds for a few may: a bad
 host does not fail every job."""
 
+LOG = "job.log_tail"
 VALUE_CHARS_MAX = 120
 EXACT = CODES | {"trigger", "file"}
 """Values that name a cause, whereas a category or a stage holds for many."""
@@ -171,8 +172,10 @@ def distinguishing_conditions(
 ) -> list[CandidateView]:
     """Conditions that hold for the newest sample, not for the neighbour, and for few jobs that `succeeded`: first
     those that hold for most samples, of these the ones that can be compared with what succeeded, of these the ones
-    that hold for the fewest failures of other causes, and of these the most specific: words of the error that a
-    program printed say more than its exit code. None names what is one item's own where several failed. Where a
+    that hold for the fewest failures of other causes and the fewest jobs that succeeded, and of these the most
+    specific: words of the error that a program printed say more than its exit code. What a job is, and what it printed,
+    is compared with jobs of the same task: words that each run of a program prints tell nothing, however few of all
+    jobs run it. None names what is one item's own where several failed. Where a
     rule takes this cause up already, its own cornerstone is no neighbour, unless what it did has failed: the two
     would differ by accidents alone."""
     newest = samples[0]
@@ -181,21 +184,25 @@ def distinguishing_conditions(
         neighbour = None
     told = _error_conditions(newest, neighbour)
     known = {each.condition for each in told}
-    found = [*told, *candidates(newest.context, neighbour, CANDIDATES_MAX * 2)]
+    well = succeeded[:SUCCEEDED_MAX]
+    alike = _of_tasks(well, {_task(each.context) for each in samples})
+    printed = _log_conditions(newest, neighbour, alike)
+    found = [*told, *printed, *candidates(newest.context, neighbour, CANDIDATES_MAX * 2)]
     own = OwnValues(newest.context)
     several = len({(each.case, each.item) for each in samples}) > 1
     found = [each for each in found if not is_accident(each.path) and not (several and own.is_named_by(each))]
-    well = succeeded[:SUCCEEDED_MAX]
     roots = {root for context in well for root in context}
     most = SUCCEEDED_SHARE_MAX * len(well)
     compared = {path for context in [*well, *_contexts(others)] for path in leaves(context)}
     found = [
         each
         for each in {each.condition: each for each in found}.values()
-        if _holds_in(each.condition, well) <= most and (not compared or _is_comparable(each.path, compared, roots))
+        if _holds_in(each.condition, well) <= most
+        and _is_unusual(each, alike)
+        and (not compared or _is_comparable(each.path, compared, roots))
     ]
     counted = [(each, _holds_in(each.condition, _contexts(samples))) for each in found]
-    narrow = {each.condition: _holds_in(each.condition, _contexts(others)) for each in found}
+    narrow = {each.condition: _holds_in(each.condition, [*_contexts(others), *well]) for each in found}
     best = sorted(
         counted,
         key=lambda pair: (
@@ -210,6 +217,45 @@ def distinguishing_conditions(
     return [
         CandidateView(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best
     ]
+
+
+def _is_unusual(candidate: Candidate, alike: Sequence[Mapping[str, Value]]) -> bool:
+    """Whether it says something that jobs of the same task that ended well do not have. Of what a program prints, none
+    of them may have printed it."""
+    if candidate.path == LOG:
+        return not _holds_in(candidate.condition, alike)
+    return not candidate.path.startswith("job.") or (
+        _holds_in(candidate.condition, alike) <= SUCCEEDED_SHARE_MAX * len(alike)
+    )
+
+
+def _task(context: Mapping[str, Value]) -> Value:
+    item = context.get("item")
+    return item.get("name") if isinstance(item, dict) else None
+
+
+def _of_tasks(contexts: Sequence[Mapping[str, Value]], tasks: Collection[Value]) -> list[Mapping[str, Value]]:
+    return [context for context in contexts if _task(context) in tasks]
+
+
+def _log(context: Mapping[str, Value]) -> str:
+    job = context.get("job")
+    return str(job.get("log_tail") or "") if isinstance(job, dict) else ""
+
+
+def _log_conditions(
+    sample: Decision, neighbour: Mapping[str, Value] | None, alike: Sequence[Mapping[str, Value]]
+) -> list[Candidate]:
+    """Conditions over the log of a job, with words that no job of its task that ended well has printed."""
+    usual = "\n".join(_log(context) for context in alike)
+    if not usual.strip():
+        return []
+    return _log_holds(phrases(_log(sample.context), usual, OwnValues(sample.context).words), sample, neighbour)
+
+
+def _log_holds(words: Sequence[str], sample: Decision, neighbour: Mapping[str, Value] | None) -> list[Candidate]:
+    made = [f"{LOG}.contains({quote_literal(each)})" for each in words]
+    return [Candidate(condition=each, path=LOG) for each in made if distinguishes(each, sample.context, neighbour)]
 
 
 def _is_comparable(path: str, compared: Collection[str], roots: Collection[str]) -> bool:
@@ -238,15 +284,7 @@ def _error_conditions(sample: Decision, neighbour: Mapping[str, Value] | None) -
     fault = sample.fault
     if fault is None or (error := without_end(fault.message)) == fault.message:
         return []
-    made = [
-        f"job.log_tail.contains({quote_literal(phrase)})"
-        for phrase in phrases(error, "", OwnValues(sample.context).words)
-    ]
-    return [
-        Candidate(condition=each, path="job.log_tail")
-        for each in made
-        if distinguishes(each, sample.context, neighbour)
-    ]
+    return _log_holds(phrases(error, "", OwnValues(sample.context).words), sample, neighbour)
 
 
 def _contexts(decisions: Sequence[Decision]) -> list[Mapping[str, Value]]:

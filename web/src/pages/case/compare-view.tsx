@@ -1,28 +1,31 @@
-import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useState } from "react";
+import { useState, type ReactNode } from "react";
 import { api, ask, type Schemas } from "@/api/client";
-import { casesQuery, type CaseView } from "@/api/queries";
+import { caseQuery, type CaseView } from "@/api/queries";
 import { Field } from "@/components/field";
 import { JsonTree } from "@/components/json-tree";
 import { Panel } from "@/components/page";
-import { stateOf } from "@/api/states";
-import { EmptyState, Loaded } from "@/components/states-of-page";
-import { StateIcon } from "@/components/state-badge";
+import { EmptyState, Loaded, Loading } from "@/components/states-of-page";
+import { CandidateList, useCandidates } from "./compared-with";
+import { jobLines } from "./job-lines";
 
 type Difference = Schemas["ValueDifference"];
 
 const route = getRouteApi("/cases/$case");
 
-/** This case beside another: differences only. */
+/** This case beside another: differences only. Unless another is chosen, it is the one that it runs again, or the last of its flow
+ * that completed. */
 export default function CompareView({ view }: { view: CaseView }) {
-  const { with: other } = route.useSearch();
+  const { with: wanted } = route.useSearch();
   const navigate = route.useNavigate();
-  const [typed, setTyped] = useState(other ?? view.rerun_of ?? "");
-  const near = useInfiniteQuery(casesQuery({ where: `flow == '${view.flow.replaceAll("'", "\\'")}' && id != '${view.id}'` })).data?.pages[0]?.data.slice(0, 8) ?? [];
+  const candidates = useCandidates(view);
+  const other = wanted ?? view.rerun_of ?? candidates.good?.id;
+  const [typed, setTyped] = useState("");
   const choose = (id: string) => void navigate({ search: (before) => ({ ...before, with: id || undefined }) });
   return (
     <div className="case-scroll">
+      <CandidateList of={candidates} chosen={other} view={view} onChoose={choose} />
       <form
         className="toolbar compare-bar"
         onSubmit={(event) => {
@@ -30,29 +33,21 @@ export default function CompareView({ view }: { view: CaseView }) {
           choose(typed.trim());
         }}
       >
-        <Field label="Compare with">{(ids) => <input {...ids} list="near-cases" placeholder="a case's id" value={typed} onChange={(event) => setTyped(event.target.value)} />}</Field>
-        <datalist id="near-cases">
-          {near.map((each) => (
-            <option key={each.id} value={each.id}>
-              {each.status}
-            </option>
-          ))}
-        </datalist>
-        <button type="submit" className="button primary" disabled={!typed.trim()}>
+        <Field label="Or with another case">{(ids) => <input {...ids} placeholder="a case's id" value={typed} onChange={(event) => setTyped(event.target.value)} />}</Field>
+        <button type="submit" className="button" disabled={!typed.trim()}>
           Compare
         </button>
-        {near.map((each) => (
-          <button key={each.id} type="button" className="chip" onClick={() => choose(each.id)}>
-            <StateIcon state={stateOf(each.status)} /> {each.id}
-          </button>
-        ))}
       </form>
-      {other && other !== view.id ? <Compared left={view.id} right={other} /> : <EmptyState title="Pick the other case" icon="compare">Cases of the same flow are offered. Only what differs is shown.</EmptyState>}
+      {other && other !== view.id && <Compared view={view} right={other} />}
+      {!other && !candidates.known && <Loading lines={4} />}
+      {!other && candidates.known && <EmptyState title="Pick the other case" icon="compare">Cases of the same flow are offered, and any other by its id. Only what differs is shown.</EmptyState>}
     </div>
   );
 }
 
-function Compared({ left, right }: { left: string; right: string }) {
+function Compared({ view, right }: { view: CaseView; right: string }) {
+  const left = view.id;
+  const other = useQuery(caseQuery(right)).data;
   const query = useQuery({
     queryKey: ["case", left, "compare", right],
     queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/{case}/compare", { params: { path: { case: left }, query: { with: right } }, signal })),
@@ -66,29 +61,9 @@ function Compared({ left, right }: { left: string; right: string }) {
           <>
             <Failed left={left} right={right} />
             {found.flow_changed && <p>The flow has changed between them.</p>}
-            <Differences title="Inputs" left={left} right={right} rows={found.inputs} />
-            <Differences title="Outputs" left={left} right={right} rows={found.outputs} />
-            {found.jobs.length > 0 && (
-              <Panel title="Jobs">
-                <table className="differences">
-                  <thead>
-                    <Heads left={left} right={right} first="Job" />
-                  </thead>
-                  <tbody>
-                    {found.jobs.map((job) => (
-                      <tr key={job.name}>
-                        <td>
-                          {job.name}
-                          <div className="muted">{job.differences.join(", ")}</div>
-                        </td>
-                        <td>{job.left ? <JsonTree value={differing(job.left, job.right)} open={1} /> : <Missing />}</td>
-                        <td>{job.right ? <JsonTree value={differing(job.right, job.left)} open={1} /> : <Missing />}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </Panel>
-            )}
+            <Differences title="Inputs" left={left} right={right} rows={found.inputs} missing="not given" beside={(path, side) => isDefault(path, side === "left" ? view : other) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />
+            <Differences title="Outputs" left={left} right={right} rows={found.outputs} missing="not there" />
+            <Jobs left={left} right={right} jobs={found.jobs} />
           </>
         );
       }}
@@ -96,15 +71,38 @@ function Compared({ left, right }: { left: string; right: string }) {
   );
 }
 
-function Missing() {
-  return <span className="muted">is not there</span>;
+/** Whether a value of the inputs is what the flow has, as nobody gave it. */
+function isDefault(path: string, view: CaseView | undefined): boolean {
+  return view !== undefined && !Object.hasOwn(view.inputs, /^[^.[]*/.exec(path)?.[0] ?? "");
 }
 
-/** What of one side the other has otherwise; all that says something where the other has nothing. */
-export function differing(side: object, other: object | null | undefined): unknown {
-  if (!other) return Object.fromEntries(Object.entries(side).filter(([, value]) => value !== "" && value !== null));
-  const there = other as Record<string, unknown>;
-  return Object.fromEntries(Object.entries(side).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(there[name])));
+function Jobs({ left, right, jobs }: { left: string; right: string; jobs: readonly Schemas["JobDifference"][] }) {
+  const told = jobs.map((job) => ({ name: job.name, lines: jobLines(job) })).filter((job) => job.lines.length > 0);
+  if (!told.length) return null;
+  return (
+    <Panel title="Jobs">
+      <table className="differences">
+        <thead>
+          <Heads left={left} right={right} first="Job" />
+        </thead>
+        <tbody>
+          {told.flatMap((job) =>
+            job.lines.map((line, at) => (
+              <tr key={`${job.name} ${line.name}`}>
+                <td>
+                  {at === 0 && <strong>{job.name} </strong>}
+                  <span className="muted">{line.name}</span>
+                </td>
+                {[line.left, line.right].map((text, side) => (
+                  <td key={side} className={line.isCode ? "mono" : undefined}>{text}</td>
+                ))}
+              </tr>
+            )),
+          )}
+        </tbody>
+      </table>
+    </Panel>
+  );
 }
 
 const FAILED_SHOWN = 20;
@@ -117,7 +115,7 @@ function Failed({ left, right }: { left: string; right: string }) {
     <Panel title="What failed">
       <table className="differences">
         <thead>
-          <Heads left={left} right={right} first="What failed" />
+          <Heads left={left} right={right} first="" />
         </thead>
         <tbody>
           <tr>
@@ -164,8 +162,17 @@ function Heads({ left, right, first }: { left: string; right: string; first: str
   );
 }
 
-function Differences(props: { title: string; left: string; right: string; rows: Difference[] }) {
-  if (!props.rows.length) return null;
+interface DifferencesProps {
+  title: string;
+  left: string;
+  right: string;
+  rows: Difference[];
+  missing: string;
+  beside?: (path: string, side: "left" | "right") => ReactNode;
+}
+
+function Differences({ rows, missing, beside, ...props }: DifferencesProps) {
+  if (!rows.length) return null;
   return (
     <Panel title={props.title}>
       <table className="differences">
@@ -173,11 +180,15 @@ function Differences(props: { title: string; left: string; right: string; rows: 
           <Heads left={props.left} right={props.right} first="Value" />
         </thead>
         <tbody>
-          {props.rows.map((row) => (
+          {rows.map((row) => (
             <tr key={row.path}>
               <td className="mono">{row.path}</td>
-              <td>{row.only === "right" ? <Missing /> : <JsonTree value={row.left} open={1} of={props.left} />}</td>
-              <td>{row.only === "left" ? <Missing /> : <JsonTree value={row.right} open={1} of={props.right} />}</td>
+              {(["left", "right"] as const).map((side) => (
+                <td key={side}>
+                  {row.only && row.only !== side ? <span className="muted">{missing}</span> : <JsonTree value={row[side]} open={1} of={props[side]} />}
+                  {!(row.only && row.only !== side) && beside?.(row.path, side)}
+                </td>
+              ))}
             </tr>
           ))}
         </tbody>

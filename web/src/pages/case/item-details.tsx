@@ -50,7 +50,7 @@ function ItemParts({ view }: { view: ItemView }) {
         ]}
       />
       <ItemRepairs caseId={view.case} item={view.item} job={view.job} />
-      {view.job && <JobLog key={view.job} job={view.job} attempts={triesOf(view)} />}
+      {view.job && <JobLog key={view.job} job={view.job} attempts={triesOf(view)} endedWell={view.state === "completed" || view.state === "cached"} />}
       {view.job && <Asked job={view.job} view={view} />}
       {view.attempts.length > 0 && <Attempts view={view} />}
       {view.command && (
@@ -154,7 +154,7 @@ function useLog(job: string, attempt: number) {
   return { log, error };
 }
 
-function JobLog({ job, attempts }: { job: string; attempts: number }) {
+function JobLog({ job, attempts, endedWell }: { job: string; attempts: number; endedWell: boolean }) {
   const route = getRouteApi("/cases/$case");
   const { line } = route.useSearch();
   const navigate = route.useNavigate();
@@ -180,7 +180,7 @@ function JobLog({ job, attempts }: { job: string; attempts: number }) {
       {error !== null && <ErrorState error={error} compact />}
       {log.text ? (
         <div className="item-log">
-          <LogView text={log.text} label={`Log of ${job}`} line={line} live={!log.over} onLine={(at) => void navigate({ search: (before) => ({ ...before, line: at }), replace: true })} />
+          <LogView text={log.text} label={`Log of ${job}`} line={line} well={endedWell && (attempt === 0 || attempt === attempts)} live={!log.over} onLine={(at) => void navigate({ search: (before) => ({ ...before, line: at }), replace: true })} />
         </div>
       ) : (
         error === null && <p className="panel-note muted">{log.note || (log.over ? "It printed nothing." : "Nothing printed yet.")}</p>

@@ -261,7 +261,7 @@ function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void
           {first.label}
         </button>
       )}
-      <Menu label="Acts" acts={[...(offered.some((each) => each.name === "rerun") && !view.parent && !view.mends && hasInputs(view) ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
+      <Menu label="More actions" acts={[...(offered.some((each) => each.name === "rerun") && !view.parent && !view.mends && hasInputs(view) ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
       <CaseActDialog act={act} cases={[view]} onClose={() => setAct(null)} onDone={(made) => made[0] && onMade(made[0])} />
     </>
   );

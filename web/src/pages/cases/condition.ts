@@ -1,7 +1,6 @@
 /** What the page asks with besides what was typed: the quick filters. They are asked apart, so that the API names places in
  * what was typed. */
 import { quoted } from "@/api/queries";
-import { day } from "@/components/format";
 import type { CasesSearch, Span } from "./search";
 
 const AGO: Partial<Record<Span, string>> = { "1h": "1h", "1 day": "1 day", "7 days": "7 days", "30 days": "30 days" };
@@ -56,10 +55,4 @@ export function conditionOf(search: CasesSearch): string {
 export function fieldTime(at: number): string {
   const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
-}
-
-/** Since when is counted, which is what the lists begin with: full hours and the one that is under way, no whole day. */
-export function sinceWords(since: number, now = Date.now()): string {
-  const time = fieldTime(since).slice(11);
-  return day(since) === day(now) ? `since ${time} today` : `since ${time} yesterday`;
 }

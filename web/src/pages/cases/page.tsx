@@ -8,7 +8,7 @@ import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
 import { CaseActDialog } from "@/components/case-act-dialog";
 import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
-import { CaseInputs, inputsText } from "@/components/case-inputs";
+import { CaseInputs, DifferingContext, differingInputs, inputsText } from "@/components/case-inputs";
 import { caseCounts, CaseProgress } from "@/components/case-progress";
 import { BulkBar, DataTable, type Column, type Sort } from "@/components/data-table";
 import { WithDetails } from "@/components/drawer";
@@ -58,17 +58,21 @@ function idWidth(rows: readonly CaseView[]): string {
   return `minmax(${Math.ceil(Math.min(longest, 44) * 0.88) + 2}ch, 1.1fr)`; // most letters are narrower than a digit
 }
 
-const columns = (idTrack: string, waitsFor: ReadonlyMap<string, string>): readonly Column<CaseView>[] => [
+const columns = (idTrack: string, whyTrack: string, waitsFor: ReadonlyMap<string, string>): readonly Column<CaseView>[] => [
   { id: "status", narrow: 1, header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
   { id: "id", narrow: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
-  { id: "inputs", narrow: 1, header: "Inputs", width: "minmax(130px, 1.4fr)", cell: (view) => <CaseInputs view={view} /> },
+  { id: "inputs", narrow: 1, header: "Inputs", width: "minmax(190px, 2.6fr)", cell: (view) => <CaseInputs view={view} /> },
   { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
   { id: "items", header: "Items", width: "minmax(156px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
-  { id: "reason", narrow: 2, header: "Why", width: "minmax(140px, 3fr)", cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
+  { id: "reason", narrow: 2, header: "Why", width: whyTrack, cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
   { id: "started", narrow: 2, header: "Started", width: "98px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
   { id: "runtime", header: "Took", width: "104px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
-  { id: "owner", header: "Started by", width: "minmax(92px, 0.4fr)", isBlank: (view) => !view.owner, value: (view) => view.owner, cell: (view) => view.owner },
+  { id: "owner", header: "Started by", width: "minmax(92px, 0.3fr)", isBlank: (view) => !view.owner, value: (view) => view.owner, cell: (view) => view.owner },
 ];
+
+/** What says nothing leaves its room to the inputs. */
+const WHY = "minmax(140px, 2.6fr)";
+const NO_WHY = "minmax(60px, 0.3fr)";
 
 /** Beside a case's pane there is room for these; the pane has the others. */
 const BESIDE = ["status", "id", "items", "reason"];
@@ -105,8 +109,10 @@ export default function CasesPage() {
   const idTrack = idWidth(still.rows);
   const beside = Boolean(search.at);
   const waitsFor = useWaitingReasons(still.rows);
+  const whyTrack = beside || still.rows.some((view) => reasonOf(view, waitsFor.get(view.id))) ? WHY : NO_WHY;
   const idle = useMemo(() => (still.rows.length ? idleColumns(still.rows).join() : ""), [still.rows]);
-  const shownColumns = useMemo(() => columns(idTrack, waitsFor).filter((each) => (beside ? BESIDE.includes(each.id) : !idle.split(",").includes(each.id))), [idTrack, waitsFor, beside, idle]);
+  const shownColumns = useMemo(() => columns(idTrack, whyTrack, waitsFor).filter((each) => (beside ? BESIDE.includes(each.id) : !idle.split(",").includes(each.id))), [idTrack, whyTrack, waitsFor, beside, idle]);
+  const differing = useMemo(() => differingInputs(still.rows), [still.rows]);
   const select = (next: Set<string>) => {
     setMatching(null);
     setSelected(next);
@@ -183,30 +189,32 @@ export default function CasesPage() {
           {query.isPending && <Loading lines={8} />}
           {query.isError && !badCondition && <ErrorState error={query.error} again={() => void query.refetch()} />}
           {query.isSuccess && (
-            <DataTable
-              label="Cases"
-              rows={still.rows}
-              columns={shownColumns}
-              rowId={idOf}
-              selected={selected}
-              onSelect={acts.length ? select : undefined}
-              at={search.at ?? ""}
-              onOpen={(view) => void navigate({ search: (before) => ({ ...before, at: view.id }), replace: Boolean(search.at) })}
-              sort={sort}
-              onSort={(next) => void navigate({ search: (before) => ({ ...before, order: next ? `${next.desc ? "-" : ""}${next.id}` : undefined }) })}
-              onEnd={onEnd}
-              empty={
-                narrowed ? (
-                  <EmptyState title="No case matches" icon="filter" action={<Link to="/cases" className="button">Show all cases</Link>}>
-                    Widen the condition, or look at another status.
-                  </EmptyState>
-                ) : (
-                  <EmptyState title="No cases yet" icon="run" action={may("start") && <Link to="/run" className="button primary">Pick a flow and start it</Link>}>
-                    Or from a terminal: <code>mendflow start flow.yaml</code>
-                  </EmptyState>
-                )
-              }
-            />
+            <DifferingContext value={differing}>
+              <DataTable
+                label="Cases"
+                rows={still.rows}
+                columns={shownColumns}
+                rowId={idOf}
+                selected={selected}
+                onSelect={acts.length ? select : undefined}
+                at={search.at ?? ""}
+                onOpen={(view) => void navigate({ search: (before) => ({ ...before, at: view.id }), replace: Boolean(search.at) })}
+                sort={sort}
+                onSort={(next) => void navigate({ search: (before) => ({ ...before, order: next ? `${next.desc ? "-" : ""}${next.id}` : undefined }) })}
+                onEnd={onEnd}
+                empty={
+                  narrowed ? (
+                    <EmptyState title="No case matches" icon="filter" action={<Link to="/cases" className="button">Show all cases</Link>}>
+                      Widen the condition, or look at another status.
+                    </EmptyState>
+                  ) : (
+                    <EmptyState title="No cases yet" icon="run" action={may("start") && <Link to="/run" className="button primary">Pick a flow and start it</Link>}>
+                      A flow can also be started from a terminal: <code>mendflow start flow.yaml</code>
+                    </EmptyState>
+                  )
+                }
+              />
+            </DifferingContext>
           )}
         </div>
       </WithDetails>

@@ -1,9 +1,11 @@
-/** A flow as it will run, drawn before anything does: steps from left to right, or from top to bottom where that needs less room
- * than there is; what belongs together in a frame. */
+/** A flow as it will run, drawn before anything does: steps from left to right, or from top to bottom where that could not be read; what belongs together in a frame. */
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { api, ask, type Schemas } from "@/api/client";
-import { layOut, ownSize, pathOf, type Layout } from "@/components/flow-layout";
+import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
+import { layOut, ownSize, pathOf, type DrawnNode, type Layout } from "@/components/flow-layout";
+import { isTooLong, roomFor } from "@/components/narrow-graph";
+import { withoutShortcuts } from "@/components/shortcuts";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { exletOfNode, graphQuery } from "../case/queries";
 
@@ -14,6 +16,7 @@ const SMALLEST = 0.92;
 const MARGIN = 14;
 /** A step where there is little room. */
 const NARROW = 136;
+const NARROW_ACROSS = 112;
 const KIND_WORDS: Record<string, string> = { job: "job", "for-each": "for each", "user-task": "a person", call: "flow", stage: "files", receive: "waits for a message", invoke: "asks a partner", wait: "waits", choose: "one of", parallel: "at once", scope: "scope", while: "while", until: "until", pick: "first of", assign: "values", throw: "fails" };
 
 function wordOf(kind: string): string {
@@ -38,21 +41,25 @@ function useRoom(place: RefObject<Element | null>): number {
   return room;
 }
 
-/** From left to right, unless that is too wide, and from top to bottom it is narrower: then in as many rows as it takes. */
-function fitted(graph: Graph, room: number): Layout {
+/** As the page of a case draws it: from left to right unless that cannot be read, then from top to bottom, in as many rows as it
+ * takes. Where there is less room than there, its steps are narrower. */
+function fitted(graph: Graph, room: number, down: boolean): Layout {
   const right = layOut(graph.nodes, graph.edges, "right");
-  if (!room || right.width + 2 * MARGIN <= room) return right;
+  if (!room) return right;
   const widest = room / SMALLEST - 2 * MARGIN;
-  const down = layOut(graph.nodes, graph.edges, "down");
-  if (down.width <= widest) return down;
-  const inRows = layOut(graph.nodes, graph.edges, "down", { widest, sizeOf: (node) => ({ width: NARROW, height: ownSize(node).height }) });
-  return [right, down, inRows].toSorted((one, other) => one.width - other.width)[0] ?? right;
+  const narrow = (width: number) => ({ sizeOf: (node: DrawnNode) => ({ width, height: ownSize(node).height }) });
+  if (!down) return right.width <= widest ? right : layOut(graph.nodes, graph.edges, "right", narrow(NARROW_ACROSS));
+  const below = layOut(graph.nodes, graph.edges, "down");
+  return below.width <= widest ? below : layOut(graph.nodes, graph.edges, "down", { widest, ...narrow(NARROW) });
 }
 
-export function Picture({ graph, label }: { graph: Graph; label: string }) {
+export function Picture({ graph: whole, label }: { graph: Graph; label: string }) {
+  const graph = useMemo(() => ({ ...whole, edges: withoutShortcuts(whole.edges) }), [whole]);
+  const [phone, tablet] = [usePhone(), useNarrow(TABLET_PX)];
   const picture = useRef<SVGSVGElement>(null);
   const room = useRoom(picture);
-  const layout = useMemo(() => fitted(graph, room), [graph, room]);
+  const down = phone || isTooLong(graph.nodes, graph.edges, roomFor(tablet));
+  const layout = useMemo(() => fitted(graph, room, down), [graph, room, down]);
   const frames = new Set(graph.nodes.map((node) => node.parent));
   const [width, height] = [layout.width + 2 * MARGIN, layout.height + 2 * MARGIN];
   // Where there is too little room it is drawn smaller, as far as it can be read.

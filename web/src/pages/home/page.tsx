@@ -43,7 +43,7 @@ function Unused({ overview }: { overview: Overview }) {
   return (
     <>
       <EmptyState title="Nothing has run here yet" icon="run" action={mayStart && <Link to="/run" className="button primary">Pick a flow and start it</Link>}>
-        Or from a terminal: <code>mendflow start flow.yaml</code>. What runs, what waits and what failed is shown here then.
+        What runs, what waits and what failed is shown here then. A flow can also be started from a terminal: <code>mendflow start flow.yaml</code>
       </EmptyState>
       <div className="columns">
         <PilotsPanel overview={overview} />

@@ -3,7 +3,7 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { casesQuery, RUNNING, type CaseView } from "@/api/queries";
 import { caseState } from "@/api/states";
-import { inputsText } from "@/components/case-inputs";
+import { differingInputs, inputsText } from "@/components/case-inputs";
 import { CaseProgress } from "@/components/case-progress";
 import { Panel } from "@/components/page";
 import { ErrorState, Loading } from "@/components/states-of-page";
@@ -21,6 +21,7 @@ export function RunningPanel() {
   const query = useInfiniteQuery(casesQuery({ where: RUNNING }));
   // That a case has ended is told before the list without it is there.
   const cases = workFirst((query.data?.pages[0]?.data ?? []).filter((each) => each.status === "running")).slice(0, 12);
+  const differing = differingInputs(cases);
   return (
     <Panel title="Not over yet" className="flush" actions={<Link to="/cases" search={{ where: "status == 'running'" }}>All that are not over</Link>}>
       {query.isPending && <Loading />}
@@ -31,7 +32,7 @@ export function RunningPanel() {
           <li key={each.id}>
             <Link to="/cases/$case" params={{ case: each.id }} className="home-case">
               <span className="clip home-case-id" title={`${each.id}\n${inputsText(each).whole}`.trim()}>
-                {each.id} <span className="muted">{inputsText(each).short}</span>
+                {each.id} <span className="muted">{inputsText(each, differing.get(each.flow)).short}</span>
               </span>
               <span title={waitsForPerson(each) || undefined}>
                 <StateBadge state={caseState(each)} />

@@ -7,7 +7,7 @@ import { Sparkline } from "@/components/sparkline";
 import { StateIcon } from "@/components/state-badge";
 import { runningForPersonQuery } from "@/api/queries";
 import type { State } from "@/api/states";
-import { fieldTime, sinceWords } from "../cases/condition";
+import { fieldTime } from "../cases/condition";
 import type { Overview } from "./page";
 
 function Tile(props: { state: State; title: string; count: number; link: LinkProps; note: ReactNode; children?: ReactNode }) {
@@ -26,11 +26,11 @@ function Tile(props: { state: State; title: string; count: number; link: LinkPro
   );
 }
 
+const span = "in the last 24 hours";
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
 export function Tiles({ overview }: { overview: Overview }) {
   const { cases, jobs, per_hour: hours } = overview;
-  const span = sinceWords(overview.since);
   const inADay = { ended: "between" as const, endedFrom: fieldTime(overview.since) };
   const tasks = overview.waiting.filter((each) => each.kind === "user-task").reduce((total, each) => total + each.jobs, 0);
   const people = overview.waiting.filter((each) => each.kind === "user-task" || each.kind === "person").reduce((total, each) => total + each.jobs, 0);

@@ -139,7 +139,7 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
           <input type="checkbox" checked={cancels} onChange={(event) => setCancels(event.target.checked)} /> Cancel {inputsOf.id} when the new one has started
         </label>
       )}
-      {tried && Object.keys(problems).length > 0 && <p className="field-problem" role="alert">{act} waits for {Object.keys(problems).join(", ")}: see there.</p>}
+      {tried && Object.keys(problems).length > 0 && <p className="field-problem" role="alert">Fill in {Object.keys(problems).join(", ")} to {act.toLowerCase()}.</p>}
       {refused !== null && !told.all && <ErrorState error={refused} compact />}
       <div className="row">
         <button type="submit" className="button primary" disabled={busy || storing.length > 0} aria-describedby={waits}>

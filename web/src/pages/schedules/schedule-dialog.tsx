@@ -76,7 +76,7 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
   const [every, setEvery] = useState(spec?.every_ms ? writeTime(spec.every_ms) : "1 h");
   const [timezone, setTimezone] = useState(spec?.timezone ?? zone());
   const [catchUp, setCatchUp] = useState(spec?.catch_up ?? "latest");
-  const [overlap, setOverlap] = useState(spec?.overlap ?? "skip");
+  const [overlap, setOverlap] = useState(spec?.overlap ?? "wait");
   const [inputs, setInputs] = useState<Record<string, unknown>>(spec?.inputs ?? {});
   const [inputsComplete, setInputsComplete] = useState(true);
   const chooseFlow = (next: string) => {
