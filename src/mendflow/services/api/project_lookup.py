@@ -112,8 +112,8 @@ class ProjectLookup:
         return sight.projects is None or sight.sees(await self.of_event(event))
 
     async def of_event(self, event: ChangeEvent) -> str:
-        """What is about no case belongs to the default project; a message about none, to administrators. What is about a
-        case that nobody knows belongs to no project."""
+        """What is about no case belongs to the default project; a message about none, to administrators. What is about
+        a case that nobody knows belongs to no project."""
         if event.case:
             return await self.of_case(event.case) or NO_PROJECT
         return NO_PROJECT if event.kind == "alert" and not event.state else DEFAULT_PROJECT
