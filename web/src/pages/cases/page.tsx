@@ -61,7 +61,7 @@ function idWidth(rows: readonly CaseView[]): string {
 const columns = (idTrack: string, whyTrack: string, waitsFor: ReadonlyMap<string, string>): readonly Column<CaseView>[] => [
   { id: "status", narrow: 1, header: "State", width: "122px", value: (view) => view.status, cell: (view) => <StateBadge state={caseState(view)} word={view.status === "running" ? undefined : wordOf(view.status)} /> },
   { id: "id", narrow: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
-  { id: "inputs", narrow: 1, header: "Inputs", width: "minmax(190px, 2.6fr)", cell: (view) => <CaseInputs view={view} /> },
+  { id: "inputs", narrow: 1, header: "Inputs", width: "minmax(150px, 2.6fr)", cell: (view) => <CaseInputs view={view} /> },
   { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
   { id: "items", header: "Items", width: "minmax(156px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
   { id: "reason", narrow: 2, header: "Why", width: whyTrack, cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
@@ -71,7 +71,7 @@ const columns = (idTrack: string, whyTrack: string, waitsFor: ReadonlyMap<string
 ];
 
 /** What says nothing leaves its room to the inputs. */
-const WHY = "minmax(140px, 2.6fr)";
+const WHY = "minmax(120px, 2.6fr)";
 const NO_WHY = "minmax(60px, 0.3fr)";
 
 /** Beside a case's pane there is room for these; the pane has the others. */
