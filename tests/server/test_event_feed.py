@@ -11,7 +11,7 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.principals import EVERYTHING, Principal, Sight
+from mendflow.core.model.principals import EVERYTHING, NO_PROJECT, Principal, Sight
 from mendflow.core.model.views import ChangeEvent
 from mendflow.server import event_feed
 from mendflow.server.event_feed import EventFeed, while_admitted
@@ -204,7 +204,7 @@ async def test_the_server_s_end_ends_the_feed(domain: DomainUnderTest) -> None:
 async def test_a_thousand_viewers_share_one_feed(domain: DomainUnderTest) -> None:
     """Each gets everything once, frames are made once, and what is kept does not grow with the viewers."""
     feed, stream, viewers, changes = EventFeed(domain), domain.event_stream(), 1_000, 500
-    sight = Sight(frozenset({"default"}))
+    sight = Sight(frozenset({NO_PROJECT}))  # nobody knows the case of these events
     got = [0] * viewers
 
     async def view(number: int) -> None:

@@ -10,6 +10,7 @@ import pytest
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, Forbidden, NotFound, Unauthorized
 from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import Rule, RuleSet, RuleTree
 from mendflow.core.model.views import ChangeEvent
@@ -258,9 +259,9 @@ async def test_ex_7_an_application_over_two_servers_is_told_while_it_runs_and_ap
     reopener, goes_on = two[1].server.runtime.recovery.groups._reopener, asyncio.Event()
     reopen = reopener.reopen
 
-    async def held(case: CaseId, *, who: str, about: Collection[str]) -> Reopened:
+    async def held(case: CaseId, *, who: str, about: Collection[str], sight: Sight) -> Reopened:
         await goes_on.wait()
-        return await reopen(case, who=who, about=about)
+        return await reopen(case, who=who, about=about, sight=sight)
 
     monkeypatch.setattr(reopener, "reopen", held)
     tree = RuleTree({1: Rule(id=1, condition="true", exlet="again", cornerstone={})}, 1)

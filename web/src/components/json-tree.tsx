@@ -85,8 +85,9 @@ function Node(props: NodeProps) {
   return (
     <div className="json-branch">
       <div className="json-row">
-        <button type="button" className="json-fold" aria-label={name === undefined ? "All values" : undefined} aria-expanded={open} onClick={() => setOpen(!open)}>
+        <button type="button" className="json-fold" aria-expanded={open} onClick={() => setOpen(!open)}>
           <Icon name={open ? "down" : "right"} size={12} />
+          {name === undefined && <span className="visually-hidden">All values</span>}
           {label}
           <span className="muted">{Array.isArray(value) ? `${entries.length} in a list` : open ? "" : Object.keys(value).slice(0, 4).join(", ")}</span>
         </button>

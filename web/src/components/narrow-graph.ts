@@ -73,7 +73,9 @@ export function firstView(cards: readonly Card[], width: number, selected: strin
   const high = Math.max(...outer.map((card) => card.position.y + (card.height ?? 0))) - top;
   if (!outer.length || !wide || !high) return { view: { x: 0, y: 0, zoom: 1 }, height: 0 };
   const highest = down ? Infinity : Math.max(LOWEST, innerHeight * SHARE_OF_SCREEN);
-  const zoom = Math.max(down ? READABLE : READABLE_ACROSS, Math.min(LARGEST, (width - 2 * MARGIN) / wide, highest / high));
+  // From left to right it can be read in the room that it has by itself; beside a pane all of it stays in sight, and is smaller.
+  const whole = (width - 2 * MARGIN) / wide;
+  const zoom = Math.max(down ? READABLE : Math.min(READABLE_ACROSS, whole), Math.min(LARGEST, whole, highest / high));
   const first = cards.find((card) => card.id === selected) ?? LOOKED_FOR.flatMap((state) => cards.filter(({ data }) => data.node.state && stateOf(data.node.state) === state))[0];
   const at = first && placeOf(first, cards);
   return {

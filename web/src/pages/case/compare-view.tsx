@@ -115,11 +115,10 @@ function Failed({ left, right }: { left: string; right: string }) {
     <Panel title="What failed">
       <table className="differences">
         <thead>
-          <Heads left={left} right={right} first="" />
+          <Heads left={left} right={right} />
         </thead>
         <tbody>
           <tr>
-            <td />
             {found.map((items, at) => (
               <td key={at}>
                 {items.length === 0 && <span className="muted">nothing</span>}
@@ -147,10 +146,10 @@ function failedItemsQuery(id: string) {
   };
 }
 
-function Heads({ left, right, first }: { left: string; right: string; first: string }) {
+function Heads({ left, right, first }: { left: string; right: string; first?: string }) {
   return (
     <tr>
-      <th scope="col">{first}</th>
+      {first && <th scope="col">{first}</th>}
       {[left, right].map((id) => (
         <th key={id} scope="col">
           <Link to="/cases/$case" params={{ case: id }}>

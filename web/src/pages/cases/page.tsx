@@ -63,10 +63,10 @@ const columns = (idTrack: string, whyTrack: string, waitsFor: ReadonlyMap<string
   { id: "id", narrow: 1, header: "Case", width: idTrack, value: (view) => view.id, cell: (view) => <Link to="/cases/$case" params={{ case: view.id }}>{view.id}</Link> },
   { id: "inputs", narrow: 1, header: "Inputs", width: "minmax(150px, 2.6fr)", cell: (view) => <CaseInputs view={view} /> },
   { id: "flow", header: "Flow", width: "minmax(84px, 0.5fr)", value: (view) => view.flow, cell: (view) => view.flow },
-  { id: "items", header: "Items", width: "minmax(156px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
+  { id: "items", header: "Items", width: "minmax(146px, 0.5fr)", cell: (view) => <CaseProgress view={view} /> },
   { id: "reason", narrow: 2, header: "Why", width: whyTrack, cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
-  { id: "started", narrow: 2, header: "Started", width: "98px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
-  { id: "runtime", header: "Took", width: "104px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
+  { id: "started", narrow: 2, header: "Started", width: "94px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
+  { id: "runtime", header: "Took", width: "88px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
   { id: "owner", header: "Started by", width: "minmax(92px, 0.3fr)", isBlank: (view) => !view.owner, value: (view) => view.owner, cell: (view) => view.owner },
 ];
 

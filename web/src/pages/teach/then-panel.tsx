@@ -46,7 +46,7 @@ export function ThenPanel(props: { draft: RuleDraft; repairs: readonly Repair[];
       ) : (
         <div className="stack">
           <p className="muted">
-            A repair is a small flow of a few steps, called an <Word of="exlet" />. Choose one that there is, or compose one of <Word of="primitives" />: single steps, such as “run a command” and “run the job again with more memory”.
+            A repair is a small flow of a few steps, called an <Word of="exlet" />. Choose one that there is, or compose one of <span className="nowrap"><Word of="primitives" />:</span> single steps, such as “run a command” and “run the job again with more memory”.
           </p>
           <RepairCards repairs={props.repairs} chosen={draft.exlet} onChoose={(exlet) => onChange({ exlet })} onEdit={edit} onCompose={() => onChange({ composing: true })} />
           {chosen && (
