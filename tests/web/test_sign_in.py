@@ -54,7 +54,8 @@ def test_se_1_the_field_for_the_token_has_the_focus_and_no_key_leads_elsewhere(s
 def test_se_1_nothing_but_who_asks_is_asked_while_nobody_is_signed_in(stranger: Page, address: str) -> None:
     asked: list[str] = []
     stranger.on("request", lambda request: asked.append(urlsplit(request.url).path) if "/api/" in request.url else None)
-    stranger.goto(address)
+    with stranger.expect_response("**/api/v1/session"):  # how one may sign in
+        stranger.goto(address)
     expect(stranger.get_by_label("Token")).to_be_focused()
     stranger.wait_for_load_state("networkidle")
     assert sorted(set(asked)) == ["/api/v1/me", "/api/v1/session"]
