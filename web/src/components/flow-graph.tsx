@@ -12,7 +12,7 @@ import { place, type Placed } from "./graph-layout";
 import { CARD, firstView, isTooLong, letPageScroll, placeNarrow, roomFor } from "./narrow-graph";
 import { number } from "./format";
 import { Icon } from "./icon";
-import { withoutShortcuts } from "./shortcuts";
+import { withoutTransitiveEdges } from "./transitive-edges";
 import { ErrorState, Loading } from "./states-of-page";
 import { countsOf, describeWords, StateBar, StateIcon } from "./state-badge";
 
@@ -96,7 +96,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
       // What a loop takes from a step in it is no step back: an arrow to the box around would read as one.
       if (source && target && source !== target && !isWithin(parents, source, target)) seen.set(`${source} ${target} ${edge.kind}`, { ...edge, source, target });
     }
-    return withoutShortcuts([...seen.values()]);
+    return withoutTransitiveEdges([...seen.values()]);
   }, [graph, shown]);
   const structure = JSON.stringify([shown.nodes.map((node) => [node.id, node.parent]), lines.map((line) => [line.source, line.target])]);
   // It is drawn again when the screen is turned, as its frame has another width then.

@@ -5,7 +5,7 @@ import { api, ask, type Schemas } from "@/api/client";
 import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
 import { layOut, ownSize, pathOf, type DrawnNode, type Layout } from "@/components/flow-layout";
 import { isTooLong, roomFor } from "@/components/narrow-graph";
-import { withoutShortcuts } from "@/components/shortcuts";
+import { withoutTransitiveEdges } from "@/components/transitive-edges";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { exletOfNode, graphQuery } from "../case/queries";
 
@@ -54,7 +54,7 @@ function fitted(graph: Graph, room: number, down: boolean): Layout {
 }
 
 export function Picture({ graph: whole, label }: { graph: Graph; label: string }) {
-  const graph = useMemo(() => ({ ...whole, edges: withoutShortcuts(whole.edges) }), [whole]);
+  const graph = useMemo(() => ({ ...whole, edges: withoutTransitiveEdges(whole.edges) }), [whole]);
   const [phone, tablet] = [usePhone(), useNarrow(TABLET_PX)];
   const picture = useRef<SVGSVGElement>(null);
   const room = useRoom(picture);

@@ -10,7 +10,7 @@ interface Line {
 
 /** Without edges past steps that lie between anyway. What says something of its own, as a condition or a repair does, remains, and
  * so does everything where steps go in a circle. */
-export function withoutShortcuts<Edge extends Line>(edges: readonly Edge[]): Edge[] {
+export function withoutTransitiveEdges<Edge extends Line>(edges: readonly Edge[]): Edge[] {
   const after = new Map<string, Set<string>>();
   for (const { source, target } of edges) after.set(source, (after.get(source) ?? new Set()).add(target));
   const reached = new Map<string, Set<string> | null>();
