@@ -28,7 +28,8 @@ def make_durable(fd: int) -> None:
 
 def unavailable(error: OSError, folder: Path) -> StoreUnavailable:
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return StoreUnavailable(f"{folder}: the disk is full; free some space, nothing was stored")
+        what = "the disk is full; free some space, nothing was stored"
+        return StoreUnavailable(f"{folder}: {what}", told=f"of the server {what}")
     return StoreUnavailable(f"{folder}: {error.strerror}")
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from mendflow.core.engine import control, message_delivery
 from mendflow.core.engine.activities import KINDS
+from mendflow.core.engine.external_facts import add_external_fact
 from mendflow.core.engine.faults import FlowFault
-from mendflow.core.engine.heard_facts import hear
 from mendflow.core.engine.messages import (
     Cancel,
     CaseMoved,
@@ -54,7 +54,7 @@ def evolve(case: Case, event: Event) -> list[Order]:
         run.work()
         run.yield_work()
         return run.orders
-    hear(case, fact)
+    add_external_fact(case, fact)
     if by := getattr(fact, "by", ""):
         control.remember_command(case, by, fact)
     if isinstance(fact, StartCase):

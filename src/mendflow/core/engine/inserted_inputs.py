@@ -1,7 +1,7 @@
 """Texts of a flow's inputs that stand in commands as they are. Whoever starts a case chooses them, and a shell would
 run what stands in them."""
 
-import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
@@ -24,6 +24,7 @@ _SIGN: Final = lazy_pattern(r"\"[^\"]*\"|'[^']*'|[-+()\[\]{}]")
 _HARMLESS_CALLS: Final = frozenset(
     {"size", "contains", "startsWith", "endsWith", "matches", "exists", "exists_one", "all", "indexOf", "lastIndexOf"}
 )
+_VARIABLE: Final = lazy_pattern(r"\$(?:\{[#!]?)?(\w+)")
 _NO_NAME: Final = lazy_pattern(r"[^A-Za-z0-9_]")
 
 
@@ -32,16 +33,20 @@ def input_variable(name: str) -> str:
     return f"INPUT_{_NO_NAME.sub('_', name).upper()}"
 
 
-def used_input_variables(command: str, inputs: Mapping[str, str]) -> dict[str, str]:
-    """The variables of inputs that a command names, with what they hold, given the types of the inputs. Files have
-    paths of their own in each job, so they are none."""
-    return {
-        variable: f"${{{{ {path_of_input(name)} }}}}"
-        for name, type in inputs.items()
-        if type not in ("file", "files")
-        and (variable := input_variable(name)) in command
-        and re.search(rf"\$(?:{variable}\b|{{[#!]?{variable}\b)", command)
-    }
+class InputVariables:
+    """The variables of a flow's inputs, given the types of these. They are made once: a flow may have very many inputs,
+    and as many commands. Files have paths of their own in each job, so they have none."""
+
+    def __init__(self, inputs: Mapping[str, str]) -> None:
+        self._names = {input_variable(name): name for name, type in inputs.items() if type not in ("file", "files")}
+        self._places = {variable: place for place, variable in enumerate(self._names)}
+
+    def used_in(self, command: str) -> dict[str, str]:
+        """Those that a command names, with what they hold, in the order of the inputs."""
+        if "$" not in command:
+            return {}
+        used = sorted(self._names.keys() & _VARIABLE.findall(command), key=self._places.__getitem__)
+        return {each: f"${{{{ {path_of_input(self._names[each])} }}}}" for each in used}
 
 
 def path_of_input(name: str) -> str:
@@ -54,8 +59,9 @@ class _Chosen(NamedTuple):
     columns: Mapping[str, str] = {}
 
 
-_Known = dict[str, _Chosen]
-"""What others choose, by how an expression begins: `inputs.NAME`, or the variable of a loop."""
+_Known = ChainMap[str, _Chosen | None]
+"""What others choose, by how an expression begins: `inputs.NAME`, or the variable of a loop. Of a variable that hides
+one of the same name, and that nobody chooses, nothing."""
 
 
 def inserted_inputs(flow: Flow) -> list[str]:
@@ -72,9 +78,9 @@ def inserted_inputs(flow: Flow) -> list[str]:
 
 def _jobs_of(flow: Flow) -> Iterator[tuple[JobActivity, _Known]]:
     """All jobs, each with what others choose where it stands."""
-    inputs = {
-        f"inputs.{name}": _Chosen(each.columns) for name, each in flow.inputs.items() if each.type not in HARMLESS
-    }
+    inputs: _Known = ChainMap(
+        {f"inputs.{name}": _Chosen(each.columns) for name, each in flow.inputs.items() if each.type not in HARMLESS}
+    )
     pending: list[tuple[Any, _Known]] = [(flow, inputs)]
     while pending:
         activity, known = pending.pop()
@@ -88,13 +94,13 @@ def _jobs_of(flow: Flow) -> Iterator[tuple[JobActivity, _Known]]:
 def _inside(loop: ForEach, known: _Known) -> _Known:
     """What others choose inside of a loop: its variables hide others of their names."""
     lists = loop.axes or {loop.variable: loop.items}
-    found = {name: each for name, each in known.items() if name not in lists}
+    found: dict[str, _Chosen | None] = dict.fromkeys(lists)
     for name, items in lists.items():
         parts = items if isinstance(items, list) else [items]
         chosen = (each for part in parts if isinstance(part, str) for each in _chosen_in_template(part, known))
         if (first := next(chosen, None)) is not None:
             found[name] = first.chosen
-    return found
+    return known.new_child(found)
 
 
 class _Use(NamedTuple):

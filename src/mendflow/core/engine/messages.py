@@ -360,8 +360,8 @@ class ItemSkipped(EngineMessage, frozen=True, tag="item-skipped"):
 
 
 class ItemFailed(EngineMessage, frozen=True, tag="item-failed"):
-    """Information only: an activity failed before it issued an order, so no other message reports it (`early`); or it
-    was made to fail, and the flow continues."""
+    """Information only: an activity failed before it issued an order, so no other message reports it (`early`); or the
+    files of a job did not come, or it was made to fail and the flow continues."""
 
     item: ItemId
     name: str

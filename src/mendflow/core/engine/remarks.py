@@ -9,7 +9,7 @@ from mendflow.core.data.protocols import CLIENT_PROGRAMS, protocol_of
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.engine.result_checks import templates_of
 from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
-from mendflow.core.expressions.comparisons import shown, text_comparisons
+from mendflow.core.expressions.comparisons import compared_with_decimals, shown, text_comparisons
 from mendflow.core.expressions.scanner import plain_reference
 from mendflow.core.model.expr import CEL, Expr
 from mendflow.core.model.flow import ActivityNode, Flow, ForEach, Input, JobActivity, UserTask
@@ -20,6 +20,7 @@ from mendflow.lazy import lazy_pattern
 
 Activities = Mapping[str, ActivityNode]
 
+_DECIMAL: Final = lazy_pattern(r"\d+\.\d+")
 _MAPPED: Final = lazy_pattern(r"\bjobs\.`?([\w-]+)`?\.outputs\.(?:map|all|exists|exists_one)\(\s*(\w+)\s*,")
 
 
@@ -41,6 +42,7 @@ def _of_part(part: ActivityNode | Flow, activities: Activities, inputs: Mapping[
     for template in templates_of(part):
         for text in _texts(template):
             yield from _never_equal(text, activities)
+            yield from _sometimes_text(text, activities)
             yield from _never_equal_input(text, inputs)
             yield from _with_failed_ones(text, activities)
     if isinstance(part, JobActivity) and part.command is not None and runs_in_shell(part.shell):
@@ -79,6 +81,22 @@ def _never_equal(text: str, activities: Activities) -> Iterator[str]:
             yield (
                 f"`{shown(path)} {found.do} {found.text!r}` is {how} true: a script that writes "
                 f"{path.members[2]}={found.text} leaves {plain}, not a text; write `{found.do} {plain}`"
+            )
+
+
+def _sometimes_text(text: str, activities: Activities) -> Iterator[str]:
+    """Nothing that a script prints is rounded: 0.5070 is a text, as 1.10 is, which may be a version."""
+    for path, number in compared_with_decimals(text) if "." in text else ():
+        if path.root != "jobs" or len(path.members) != 3 or path.members[1] != "outputs":
+            continue
+        job = activities.get(path.members[0])
+        if isinstance(job, JobActivity) and job.command is not None:
+            written = "a decimal with a 0 at its end leaves a text"
+            if _DECIMAL.fullmatch(repr(number)):
+                written = f"{path.members[2]}={number}0 leaves a text, because of the 0 at its end"
+            yield (
+                f"`{shown(path)}` is compared with {number}: a script that writes {written}, and texts are not "
+                f"compared with numbers; write `double({shown(path)})`"
             )
 
 

@@ -282,16 +282,20 @@ class Run:
             self.orders.append(told)
 
     def tell_failed(self, instance: Item, fault: Fault) -> Fault:
-        """Report an item that failed before it issued an order, and name it in the fault. A staging failure is not
-        reported here: whoever staged the files knows it."""
+        """Report an item that failed before it issued an order, and name it in the fault. So is a job whose files did
+        not come; that failure is not early: whoever stages files asks the rules about it. Of a job that was submitted
+        once, and restarted, the fault stays as it came: journals have it so."""
         node = self.nodes[instance.node]
-        if node.kind not in WORK or getattr(instance.order, "serial", False):
+        is_staging = isinstance(instance, JobItem) and instance.staging
+        was_submitted = bool(getattr(instance.order, "serial", 0))
+        if node.kind not in WORK or (was_submitted and not is_staging):
             return fault
         item = item_id(node.shown, instance.path)
-        if not fault.message.startswith(tuple(f"{name}:" for name in (item, node.shown, node.name))):
+        is_named = fault.message.startswith(tuple(f"{name}:" for name in (item, node.shown, node.name)))
+        if not was_submitted and not is_named:
             fault = replace(fault, message=f"{item}: {fault.message}")
-        early = not (isinstance(instance, JobItem) and instance.staging)
-        self.orders.append(ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault, early=early))
+        told = ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault, early=not is_staging)
+        self.orders.append(told)
         return fault
 
     def tell_not_begun(self, loop: Instance, fault: Fault) -> Fault:

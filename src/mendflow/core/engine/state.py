@@ -340,7 +340,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     restarts: dict[int, int] = {}  # how often live items were restarted
     levels: dict[int, int] = {}  # the last retry levels of restarted live items
     variables: dict[str, Value] = {}  # the flow's variables, before its start and after its end
-    heard: str = ""  # a digest of what it was told from outside
+    external_digest: str = msgspec.field(default="", name="heard")  # of what it was told from outside
     early_writes: dict[str, Value] = {}  # writes to them before the start, by path, in order
     remember: tuple[str, ...] = ()
     completions: int = 0

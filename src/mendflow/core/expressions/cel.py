@@ -50,6 +50,7 @@ ERROR_LINE: Final = lazy_pattern(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 FILE_WORDS: Final = frozenset({"basename", "extension", "ext", "filename"})
 MISSING_KEY: Final = lazy_pattern(r'Key not found in map : "(.*)"')
 NO_FUNCTION: Final = lazy_pattern(r"undeclared reference to '([^']*)'")
+NO_SIGN: Final = lazy_pattern(r"token recognition error at: '(.)")
 WRONG_KINDS: Final = lazy_pattern(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
 NO_MEMBERS: Final = "a member was requested of a value that has none"
 NO_OVERLOAD: Final = lazy_pattern(r"No matching overloads found : (.*)")
@@ -326,6 +327,8 @@ def shorten(sentence: str) -> str:
     if found := WRONG_KINDS.search(sentence):
         sign, kinds = found.groups()
         return no_overload(f"{sign}({kinds})") + choice_hint(sign)
+    if found := NO_SIGN.search(sentence):
+        return f"`{found.group(1)}` means nothing here"
     if "expecting {" in sentence:
         what = sentence.split("'")[1] if "'" in sentence else ""
         return "the expression ends too early" if what == "<EOF>" else f"`{what}` is not expected here"

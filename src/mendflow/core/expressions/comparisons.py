@@ -16,6 +16,7 @@ from mendflow.core.model.text_data import data_or_text
 from mendflow.core.model.values import Value
 
 COMPARED: Final = frozenset({NUMBER, TEXT, YES_OR_NO})
+COMPARING: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
 NOT_PATHS: Final = RESERVED - {"jobs"}
 
 
@@ -48,6 +49,16 @@ def text_comparisons(text: str) -> Iterator[TextComparison]:
                 data = data_or_text(other.value)
                 if kind_of(data) in (NUMBER, YES_OR_NO):
                     yield TextComparison(path, do, other.value, data)
+
+
+def compared_with_decimals(text: str) -> Iterator[tuple[MemberPath, float]]:
+    """Where a path is compared with a number that has decimals."""
+    tree = tree_of(text)
+    for part in parts_in(tree) if tree is not None else ():
+        if isinstance(part, Operator) and part.do in COMPARING and len(part.parts) == 2:
+            for path, other in (part.parts, part.parts[::-1]):
+                if isinstance(path, MemberPath) and isinstance(other, Constant) and isinstance(other.value, float):
+                    yield path, other.value
 
 
 def shown(path: MemberPath) -> str:

@@ -11,7 +11,6 @@ _OPERATORS: Final = {
     "is": "`==`",
     "if": "`condition ? one : other`",
     "else": "`condition ? one : other`",
-    "=": "`==`",
     "|": "a function behind the value, as x.join(' '), or `||`",
     "&": "`&&`",
 }
@@ -88,6 +87,8 @@ def operator_hint(text: str, offset: int) -> str:
     if around and here and here.group() == "=" and (hint := function_hint(around[1])):
         return hint
     for word in [here.group() if here else "", *before[-1:]]:
+        if word == "=":
+            return "; to compare write `==`, and texts in quotes: x == 'a'"
         if word in _OPERATORS:
             return f"; for `{word}` write {_OPERATORS[word]}"
     return ""

@@ -113,7 +113,9 @@ def suggest_repair(history: History, group: GroupStatistics) -> Suggestion | Non
         fitting = [each for each in unmet if holds_in(GUARDS[exlet.change], each.context)]
         if len(fitting) >= history.settings.failures_min:
             cured = repair_rates(history, group, exlet.name)
-            sentence = f"nobody took up {len(fitting)} failures of this cause; {exlet.name} answers them"
+            rate = cured[0].rate
+            came_of = f"helped {rate.helped} of {rate.tried} times" if rate.tried else "was not tried for it yet"
+            sentence = f"nobody took up {len(fitting)} failures of this cause; {exlet.name} {came_of}"
             return make_suggestion(history, "repair", group, name, exlet, fitting, sentence, cured)
     return None
 

@@ -5,6 +5,7 @@ from typing import Final, Literal
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import View
 
 AlertKind = Literal[
@@ -38,10 +39,19 @@ CHAT_FORMATS: Final[tuple[MessageFormat, ...]] = ("json", "slack", "mattermost",
 """In which form an http address gets notifications."""
 
 
+class AlertedCase(View, frozen=True):
+    """What tells the case of an alert from others of its flow, as in lists of cases: `left_out` names large inputs."""
+
+    flow: str
+    inputs: dict[str, Value] = {}
+    defaults: dict[str, Value] = {}
+    left_out: list[str] = []
+
+
 class AlertView(View, frozen=True):
     """Something that a person should look at; `sentence` says what to do. Raised once for as long as it lasts, and
     closed when it is over. `id` is the same on every server that finds the same. A `message` is for information: its
-    severity is `info`, and nobody has to acknowledge it."""
+    severity is `info`, and nobody has to acknowledge it. Lists have in `given` what its case was given."""
 
     id: str
     kind: AlertKind
@@ -56,6 +66,7 @@ class AlertView(View, frozen=True):
     closed_at: Instant = 0
     acknowledged_at: Instant = 0
     acknowledged_by: str = ""
+    given: AlertedCase | None = None
 
 
 class Notification(View, frozen=True):

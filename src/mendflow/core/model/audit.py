@@ -19,7 +19,8 @@ TEXT_CHARS_MAX: Final = 200
 AUDIT_CHAIN_KIND: Final = "audit-chain"
 AUDIT_SEGMENT_KIND: Final = "audit-segment"
 AUDIT_CUT_KIND: Final = "audit-cut"
-AUDIT_KINDS: Final = frozenset({AUDIT_CHAIN_KIND, AUDIT_SEGMENT_KIND, AUDIT_CUT_KIND})
+AUDIT_GAP_KIND: Final = "audit-gap"
+AUDIT_KINDS: Final = frozenset({AUDIT_CHAIN_KIND, AUDIT_SEGMENT_KIND, AUDIT_CUT_KIND, AUDIT_GAP_KIND})
 """Documents of the audit log. They belong to no case."""
 
 
@@ -77,6 +78,15 @@ class AuditCut(msgspec.Struct, frozen=True, kw_only=True):
     at: Instant
 
 
+class AuditGap(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a server of this name that keeps no record was used on a store that has one, and when the last of these
+    times began."""
+
+    server: str
+    count: int
+    at: Instant
+
+
 class AuditQuery(View, frozen=True):
     """Entries from `since` on and before `until`, in milliseconds since 1970; of one caller, operation, object
     or project, if these are given. `object` is what was made, too, and everything below it: of a case its items, jobs,
@@ -101,10 +111,14 @@ class AuditPage(View, frozen=True):
 
 class ChainView(View, frozen=True):
     """What a look at all entries of a chain has found. `entries` are there, after `cut` that went by age; `sha256` is
-    that of the last one; `problem` says where the chain is broken, and is empty if it is whole."""
+    that of the last one; `problem` says where the chain is broken, and is empty if it is whole. `unrecorded` is how
+    often a server of this name that keeps no record was used, such as that of `mendflow run`, the last time from
+    `unrecorded_at` on: what was done then is in no chain."""
 
     server: str
     entries: int
     cut: int
     sha256: str
     problem: str = ""
+    unrecorded: int = 0
+    unrecorded_at: Instant = 0

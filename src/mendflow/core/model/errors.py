@@ -95,11 +95,22 @@ class BadFile(BadFlow):
     refused = "the file was refused"
 
 
+STORE_AWAY: Final = (
+    "the store of this server cannot be used now; nothing was acknowledged, and nothing is lost. The server's log says"
+    " what is wrong; ask again in a moment"
+)
+
+
 class StoreUnavailable(RequestError):
-    """The store is unavailable now; nothing was acknowledged, nothing is lost."""
+    """The store is unavailable now; nothing was acknowledged, nothing is lost. The message says which store, for those
+    who run the server; `told` is for whoever asks it, and names neither its address nor a path."""
 
     code = "store-unavailable"
     status = 503
+
+    def __init__(self, message: str, *, told: str = STORE_AWAY, **fields: object) -> None:
+        super().__init__(message, **fields)
+        self.told = told
 
 
 class InvalidRequest(RequestError):

@@ -51,6 +51,11 @@ REMOVED_WORDS: Final = "it was removed"
 """How messages begin that say that somebody cancelled a job, or removed an item that had not begun."""
 
 
+def asked_for_by(who: str) -> str:
+    """The reason of what was cancelled without a word about why, whether a person or an exlet did it."""
+    return f"asked for by {who}"
+
+
 def with_reason(words: str, reason: str) -> str:
     return f"{words}: {reason}" if reason else words
 

@@ -13,6 +13,7 @@ import msgspec
 
 from mendflow.core.model.containers import JobContainer
 from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow_files import FlowSource
 from mendflow.core.model.flow_triggers import FlowTriggers
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, RetryRule, Submission
@@ -32,6 +33,10 @@ TABLE: Final = "table"
 
 NO_FOLDER: Final = "(another domain)"
 """The folder of a flow that came from another domain: no path of this machine means anything in it."""
+
+LEFT_FOLDER: Final = "(left behind)"
+"""The folder of a flow whose text came without it, as from a browser: a path from the root is one of the server's
+machine, and what was beside the text is not there."""
 
 DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
 """Nobody waits longer than ten years."""
@@ -397,7 +402,8 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 UnhandledPolicy = Literal["", "fail", "hold"]
-"""What a failure does that no rule takes up; empty: as the caller, or the server, says."""
+"""What a failure does that no rule takes up, unless whoever started the case said it; empty: as the flow that called
+it, or the server, says."""
 
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
@@ -405,7 +411,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakre
     `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
     An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
     when it begins: a compensation that is a case of its own has those of when what it undoes completed. `xml` is
-    what a flow in BPEL knows from its WSDL files. `triggers` count only if it is deployed with them."""
+    what a flow in BPEL knows from its WSDL files. `triggers` count only if it is deployed with them. `source` is the
+    file that it was read from, on its way to a server, which keeps it beside the flow and not in it."""
 
     name: FlowName
     body: Activity
@@ -420,3 +427,4 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakre
     xml: XmlDefinitions | None = None
     on_unhandled: UnhandledPolicy = ""
     triggers: FlowTriggers | None = None
+    source: FlowSource | None = None

@@ -3,6 +3,7 @@
 from typing import Literal
 
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_files import FileBeside
 from mendflow.core.model.graphs import GraphView
 from mendflow.core.model.views import View
 
@@ -19,9 +20,10 @@ class FlowProblem(View, frozen=True):
 
 
 class FlowCheck(View, frozen=True):
-    """`flow` and its `graph` are there if it has no errors."""
+    """`flow` and its `graph` are there if it has no errors. `beside` has the files beside it that it names."""
 
     ok: bool
     problems: list[FlowProblem] = []
+    beside: list[FileBeside] = []
     flow: Flow | None = None
     graph: GraphView | None = None

@@ -34,6 +34,11 @@ def item_name(item: str) -> str:
     return item.partition("[")[0]
 
 
+def without_item(message: str, item: ItemId | None) -> str:
+    """What is said of an item, for a place that names the item: some faults begin with its name."""
+    return message.removeprefix(f"{item}: ")
+
+
 def item_text(item: ItemId, element: str) -> str:
     """An item for people, with the element of its loops that it is for: `clean[2] (s3.txt)`."""
     return f"{item} ({element})" if element and not item.endswith(f"[{element}]") else str(item)

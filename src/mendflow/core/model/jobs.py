@@ -169,7 +169,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
     Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule;
-    `earlier_losses` are attempts of theirs that the infrastructure failed: the queue's waits grow on from there.
+    `earlier_attempts` are all that they had, from which the job's own number goes on, and `earlier_losses` those that
+    the infrastructure failed: the queue's waits grow on from there.
 
     `secrets` are the secrets that it uses, by name; their values come with the job to its pilot, and stand nowhere.
 
@@ -208,6 +209,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retry: tuple[RetryRule, ...] = ()
     spent: tuple[int, ...] = ()
     earlier_losses: int = 0
+    earlier_attempts: int = 0
     submission: Submission = Submission.NOTIFY
     stage_in: Literal["parallel", "sequence"] = "parallel"
     cache: bool | None = None

@@ -23,6 +23,14 @@ DEFAULT_PROJECT = "default"
 NO_PROJECT = "(none)"
 """Of a case that nobody knows. No project can have this name: what is in it is for those who see everything."""
 
+LOCAL = "local"
+"""Whoever asks a server without tokens, from its own machine, and has neither said a name nor an account with one."""
+
+
+def person_text(who: str) -> str:
+    """Who did something, in a sentence."""
+    return "somebody on the server's machine" if who == LOCAL else who
+
 
 _PROJECT_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 

@@ -168,6 +168,7 @@ class Decision(msgspec.Struct, kw_only=True):
     job: JobId | None = None
     fault: Fault | None = None
     caught: bool = False  # its flow has a handler for the fault, and goes on after it
+    tolerated: bool = False  # a loop lets it fail; if too much of the loop fails, its case does
     signature: str = ""  # equal for failures of the same cause
     exlet: str = ""
     exlet_case: CaseId | None = None

@@ -10,7 +10,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, item_text
 from mendflow.core.model.parameters import Limit, Offset, OneOf
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import Conclusion, DecisionState, ExceptionType, Handling, Primitive, RuleError
-from mendflow.core.model.rule_views import DifferencesView, DifferenceView
+from mendflow.core.model.rule_views import DifferencesView, DifferenceView, LeftReason
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import Reason, View
@@ -26,8 +26,9 @@ class TrailStep(View, frozen=True):
     error: str = ""
 
 
-RetryState = Literal["", "left", "spent"]
-"""Whether a job that failed is tried again because its author said so, or was as often as he said."""
+RetryState = Literal["", "left", "spent", "none"]
+"""Whether a job that failed is tried again because its author said so, was as often as he said, or never is, as he
+said."""
 
 
 class DecisionView(View, frozen=True):
@@ -334,12 +335,14 @@ class TrialView(View, frozen=True):
 
 class ApplyResult(View, frozen=True):
     """What came of applying the rules now to those of a group that wait, or that their cases failed by, told in
-    failures, by the ids of their decisions: `refused` are those that could not be taken up, with the reason. Only
-    `cases` are cases, those that had failed and go on from where they stood."""
+    failures, by the ids of their decisions: `refused` are those that could not be taken up, with the reason; `left` are
+    those that stay as they are, and `why_left` has the reason of each. Only `cases` are cases, those that had failed
+    and go on from where they stood."""
 
     group: str
     taken_up: list[str]
     left: list[str]
+    why_left: dict[str, LeftReason] = {}
     cases: list[str] = []
     refused: dict[str, str] = {}
 

@@ -249,12 +249,19 @@ class TrialAgreement(View, frozen=True):
     helped: int = 0  # of the agreed ones, those that recovered
 
 
+LeftReason = Literal["no-rule", "next-try", "passed", "run-again", "stopped", "elsewhere"]
+"""Why a failure is left as it is when rules are applied: no rule takes it up; it waits for its next try, which no rule
+changes; it is not what its case failed by; its case was run again since this began; a person has stopped this before
+its turn; another server has its case."""
+
+
 class ApplyProgress(View, frozen=True):
     """How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
     stopped it. Where `started_at` is 0 nobody has applied any since the server started. All is told, and counted, in
-    failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. Who sees some of
-    the group's failures is told of these alone. Servers that do it together call it by the same `application`, and
-    tell each other which they took part in `earlier`."""
+    failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. `why_left` has the
+    reason of each of `left`, those that stay as they are. Who sees some of the group's failures is told of these alone.
+    Servers that do it together call it by the same `application`, and tell each other which they took part in
+    `earlier`."""
 
     group: str
     by: str
@@ -266,6 +273,7 @@ class ApplyProgress(View, frozen=True):
     earlier: list[str] = []
     taken_up: list[str] = []
     left: list[str] = []
+    why_left: dict[str, LeftReason] = {}
     cases: list[str] = []
     refused: dict[str, str] = {}
     stopped: bool = False

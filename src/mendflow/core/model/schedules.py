@@ -91,7 +91,8 @@ class ScheduleDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
 
 class ScheduleView(View, frozen=True):
     """A schedule, the times that come next, the newest case that it started and its status, and what became of the last
-    due times, newest first. `backfilling` counts the past times that are still to be started."""
+    due times, newest first. `backfilling` counts the past times that are still to be started. `not_served` says why its
+    due times start nothing now, whatever its state is; empty while a server starts them."""
 
     spec: ScheduleSpec
     state: ScheduleWord
@@ -106,6 +107,23 @@ class ScheduleView(View, frozen=True):
     backfilling: int = 0
     history: list[ScheduleEvent] = []
     problem: str = ""
+    not_served: str = ""
+
+
+class DueTimesFlaw(View, frozen=True):
+    """What is wrong with when a schedule would be due: the field of it, and a sentence."""
+
+    field: str
+    reason: str
+
+
+class DueTimesView(View, frozen=True):
+    """When a schedule would be due next, the first time first; or what is wrong. `values` are what expressions in its
+    inputs see at the first of these times: `schedule` has these names, and its own."""
+
+    times: list[Instant] = []
+    values: dict[str, Value] = {}
+    flaws: list[DueTimesFlaw] = []
 
 
 class BackfillTime(View, frozen=True):

@@ -4,12 +4,13 @@ A masked text becomes as many stars, so that the places in a log stay what they 
 place is the same with and without the mask, and a file can be masked where it stands."""
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.secrets import MASKED_CHARS_MIN
+from mendflow.core.model.text_search import SHORT_BYTES, TextSearch
 from mendflow.core.model.values import Value
 from mendflow.lazy import lazy_pattern
 
@@ -21,6 +22,7 @@ BEGINNING_BYTES = 8
 """So much of a masked text is looked for at the end of others, before the rest is compared."""
 WRAPPED_CHARS_MIN = 16
 """Tools that break a text into lines leave at least so many characters in each."""
+SHORT_BYTES_WRAPPED = SHORT_BYTES + 2 * (SHORT_BYTES // WRAPPED_CHARS_MIN + 1)
 LINE_ENDS = b"\r\n"
 STAR = ord("*")
 _WRAPPABLE = lazy_pattern(rb"[A-Za-z0-9+/=_-]{8,}")
@@ -85,10 +87,9 @@ class TextMask:
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts = tuple(dict.fromkeys(text for text in texts if text))
-        self._in_values = tuple(text for text in self._texts if len(text) >= MASKED_CHARS_MIN)
         self._bytes = tuple(text.encode() for text in self._texts)
         self._wrapped = tuple(text for text in self._bytes if _WRAPPABLE.fullmatch(text))
-        self._wrapped_in_values = tuple(text for text in self._wrapped if len(text) >= MASKED_CHARS_MIN)
+        self._search, self._search_wrapped = TextSearch(self._bytes), TextSearch(self._wrapped)
         self.margin = max(map(_wrapped_bytes, self._bytes), default=0)
         """So many bytes around a place can belong to a text there."""
 
@@ -100,23 +101,56 @@ class TextMask:
         return bool(self._texts)
 
     def mask(self, text: str) -> str:
-        for hidden in self._texts:
-            text = text.replace(hidden, "*" * len(hidden))
-        return _mask_wrapped_text(text, self._wrapped)
+        return self._mask_text(text, 0)
+
+    def _mask_text(self, text: str, chars_min: int) -> str:
+        """Mask the texts that have at least so many characters."""
+        if not self._texts or not text:
+            return text
+        data = text.encode(errors="surrogatepass")
+        for number in self._search.found(data):
+            hidden = self._texts[number]
+            if len(hidden) >= chars_min:
+                text = text.replace(hidden, "*" * len(hidden))
+        if "\n" not in text:
+            return text
+        data = text.encode(errors="surrogatepass")
+        masked = self._mask_wrapped(data, chars_min)
+        return text if masked is data else masked.decode(errors="surrogatepass")
 
     def mask_bytes(self, data: bytes) -> bytes:
-        for hidden in self._bytes:
+        for number in self._search.found(data):
+            hidden = self._bytes[number]
             data = data.replace(hidden, b"*" * len(hidden))
-        return _mask_wrapped(data, self._wrapped)
+        return self._mask_wrapped(data, 0)
+
+    def _mask_wrapped(self, data: bytes, chars_min: int) -> bytes:
+        """Mask texts where they go on in the next line, as base64 does after 76 characters. The lines stay."""
+        if not self._wrapped or b"\n" not in data:
+            return data
+        joined = data.translate(None, LINE_ENDS)
+        found = [self._wrapped[number] for number in self._search_wrapped.found(joined)]
+        if not (found := [text for text in found if len(text) >= chars_min]):
+            return data
+        places, masked = _places(data), bytearray(data)
+        starred = 0  # all before is done: what several texts cover is covered once
+        for first, last in sorted(covered for text in found for covered in _covered(joined, text)):
+            for place in places[max(first, starred) : last]:
+                masked[place] = STAR
+            starred = max(starred, last)
+        return bytes(masked)
 
     def whole(self, data: bytes) -> int:
         """How many of these bytes there are without the beginning of a masked text at their end."""
         ends = [len(data)]
-        for hidden in self._bytes:
+        for number in self._search.may_begin(data[-SHORT_BYTES:]):
+            hidden = self._bytes[number]
             tail = data[-len(hidden) + 1 :] if len(hidden) > 1 else b""
             if (first := _beginning_at_end(tail, hidden)) is not None:
                 ends.append(len(data) - len(tail) + first)
-        for hidden in self._wrapped:
+        joined = data[-SHORT_BYTES_WRAPPED:].translate(None, LINE_ENDS)
+        for number in self._search_wrapped.may_begin(joined):
+            hidden = self._wrapped[number]
             tail = data[-_wrapped_bytes(hidden) :]
             joined = tail.translate(None, LINE_ENDS)
             if len(joined) < len(tail) and (first := _beginning_at_end(joined[1 - len(hidden) :], hidden)) is not None:
@@ -128,9 +162,7 @@ class TextMask:
         """The value itself, unless something in it is masked. Others compute with it, so that short texts, which may
         be in it by chance, stay."""
         if isinstance(value, str):
-            for hidden in self._in_values:
-                value = value.replace(hidden, "*" * len(hidden))
-            return _mask_wrapped_text(value, self._wrapped_in_values)
+            return self._mask_text(value, MASKED_CHARS_MIN)
         if isinstance(value, list):
             return [self.mask_value(each) for each in value]
         if isinstance(value, dict):
@@ -181,30 +213,16 @@ def _wrapped_bytes(hidden: bytes) -> int:
     return len(hidden) + 2 * (len(hidden) // WRAPPED_CHARS_MIN + 1)
 
 
-def _mask_wrapped(data: bytes, texts: Collection[bytes]) -> bytes:
-    """Mask these where they go on in the next line, as base64 does after 76 characters. The lines stay."""
-    if not texts or b"\n" not in data:
-        return data
-    joined = data.translate(None, LINE_ENDS)
-    found = [text for text in texts if text in joined]
-    if not found:
-        return data
-    places, masked = _places(data), bytearray(data)
-    for text in found:
-        at = joined.find(text)
-        while at >= 0:
-            for place in places[at : at + len(text)]:
-                masked[place] = STAR
-            at = joined.find(text, at + 1)
-    return bytes(masked)
-
-
-def _mask_wrapped_text(text: str, texts: Collection[bytes]) -> str:
-    if not texts or "\n" not in text:
-        return text
-    data = text.encode(errors="surrogatepass")
-    masked = _mask_wrapped(data, texts)
-    return text if masked is data else masked.decode(errors="surrogatepass")
+def _covered(data: bytes, text: bytes) -> Iterator[tuple[int, int]]:
+    """From where to where occurrences of the text stand, those together that overlap. Each is left at its last overlap:
+    a text that repeats itself occurs at every byte."""
+    at = data.find(text)
+    while at >= 0:
+        first, last = at, at + len(text)
+        while (at := data.rfind(text, at + 1, last + len(text))) >= 0:
+            last = at + len(text)
+        yield first, last
+        at = data.find(text, last)
 
 
 def _places(data: bytes) -> list[int]:

@@ -5,23 +5,34 @@ from typing import Final
 
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.redaction import redact
+from mendflow.core.schedules.planning import schedule_of_key
 
 CHARS_MAX: Final = 4_000
 """Long enough for a list of samples; a table that was given as an input is searched at its beginning only."""
 WORDS_MAX: Final = 1_000
+ENDED_BY_FAULT: Final = ("failed", "cancelled")
 
 
 def case_text(data: Mapping[str, Value]) -> str:
     """In small letters, so that nobody has to know how a name is written. Without secrets."""
     inputs = redact(data.get("inputs") or {})
     parts = [str(data.get(name) or "") for name in ("id", "flow", "owner")]
+    parts.append(schedule_of_key(str(data.get("key") or "")))
     chars = sum(map(len, parts))
     for count, word in enumerate(_words(inputs), 1):
         parts.append(word[:CHARS_MAX])
         chars += len(word)
         if chars > CHARS_MAX or count == WORDS_MAX:
             break
-    return " ".join(parts).lower()
+    return " ".join([*parts, _failure(data)]).lower()
+
+
+def _failure(data: Mapping[str, Value]) -> str:
+    """By what it failed, in the sentence that people are shown."""
+    fault = data.get("fault")
+    if not isinstance(fault, Mapping) or data.get("status") not in ENDED_BY_FAULT:
+        return ""
+    return f"{fault.get('name') or ''} {fault.get('message') or ''}"[:CHARS_MAX]
 
 
 def _words(value: Value) -> Iterator[str]:

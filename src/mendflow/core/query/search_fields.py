@@ -119,6 +119,9 @@ JOBS: Final = SearchFields(
         SearchField("item", "text", "the item that it does, as in `align[3]`", "spec.item"),
         SearchField("name", "text", "the item's name, without its iterations", "name"),
         SearchField(
+            "element", "text", "what it is for, of the loops that it is in, as it is listed", "spec.element", default=""
+        ),
+        SearchField(
             "owner",
             "text",
             "who it is for: as its flow says by `owner`, else who started the case",
@@ -230,13 +233,20 @@ CASES: Final = SearchFields(
         SearchField(
             "text",
             "text",
-            "what people remember of it, in small letters: its id, its flow, who started it, and the names and values "
-            "of its inputs",
+            "what people remember of it, in small letters: its id, its flow, who started it and which schedule, the "
+            "names and values of its inputs, and by what it failed",
             made=case_text,
         ),
     ],
     and_of=(ENGINE_CASE_LIST,),
 )
+
+
+def _item_text(data: Mapping[str, Value]) -> str:
+    """In small letters, so that nobody has to know how a sample is written."""
+    fault = data.get("fault")
+    said = (fault.get("name"), fault.get("message")) if isinstance(fault, Mapping) else ()
+    return " ".join(str(each) for each in (data.get("item"), data.get("element"), *said) if each).lower()
 
 
 def _length(part: str, more: int = 0) -> Derivation:
@@ -249,6 +259,9 @@ ITEMS: Final = SearchFields(
     [
         SearchField("item", "text", "the item's id in its case, as in `align[3]`", "item"),
         SearchField("name", "text", "its name, without its iterations", "name"),
+        SearchField(
+            "element", "text", "what it is for, of the loops that it is in, as it is listed", "element", default=""
+        ),
         SearchField("kind", "text", "job, task, call, stage, ...", "kind"),
         SearchField("state", "text", "waiting, running, completed, failed, skipped, ...", "state"),
         SearchField("job", "text", "its job's id", "job"),
@@ -268,5 +281,11 @@ ITEMS: Final = SearchFields(
         *_faults((), "fault"),
         SearchField("command", "text", "its command", "command"),
         SearchField("outputs", "data", "what it gave", "outputs"),
+        SearchField(
+            "text",
+            "text",
+            "what people remember of it, in small letters: its id, what it is for, and its fault's name and sentence",
+            made=_item_text,
+        ),
     ],
 )

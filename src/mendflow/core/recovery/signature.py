@@ -2,7 +2,7 @@
 
 The signature has the type, the category, and the message without its variable parts: numbers, digests, paths,
 addresses, ids, quoted names, and the words that are the item's own. Messages of one cause then become equal, and stay
-readable."""
+readable: digits that are part of a name (`bowtie2`) are none of the numbers."""
 
 import re
 from collections.abc import Collection
@@ -10,6 +10,7 @@ from typing import Final
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.recovery.error_lines import without_end
+from mendflow.core.recovery.names_with_digits import without_numbers
 from mendflow.core.recovery.own_words import without_words
 from mendflow.lazy import lazy_pattern
 
@@ -26,15 +27,11 @@ _WHOLE_NAMES: Final = (
     (lazy_pattern(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (lazy_pattern(r"(?<![\w<])~?(/[\w.@%+,=:~-]+){1,}/?|\b[A-Za-z]:\\\S+"), "<path>"),
 )
-_IDS_AND_NUMBERS: Final = (
-    (lazy_pattern(r"\b[\w.-]+/\d+(~\d+)?\b"), "<id>"),
+_IDS: Final = (
+    (lazy_pattern(r"\b[\w.-]+/\d+(~\d+)?\b(?!\.\d)"), "<id>"),
     (lazy_pattern(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hex>"),
     (lazy_pattern(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<hex>"),
-    (lazy_pattern(r"\b(?=[\w.-]*-\w*\d)[A-Za-z_][\w.]*+(?:-[\w.]++)+"), "<id>"),
     (lazy_pattern(r"\b(\d{1,3}\.){3}\d{1,3}(:\d+)?\b"), "<address>"),
-    (lazy_pattern(r"[-+]?\b\d[\d_,]*(\.\d+)?([eE][-+]?\d+)?(?=\b|[A-Za-z])"), "<n>"),
-    (lazy_pattern(r"(?<=[A-Za-z_])\d+\b"), "<n>"),
-    (lazy_pattern(r"\s+"), " "),
 )
 """In this order: longer and more specific patterns before their parts. An item's own words are looked for between the
 two: in a path they are part of it, and where one looks like an id, that of another item may not."""
@@ -58,6 +55,6 @@ def normalize_message(message: str, own: Collection[str] = ()) -> str:
     for pattern, word in _WHOLE_NAMES:
         message = pattern.sub(word, message)
     message = without_words(message, own, OWN_WORD)
-    for pattern, word in _IDS_AND_NUMBERS:
+    for pattern, word in _IDS:
         message = pattern.sub(word, message)
-    return message.strip()[:MESSAGE_MAX]
+    return " ".join(without_numbers(message).split())[:MESSAGE_MAX]

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from mendflow.core.model.ids import ItemId, item_name
+from mendflow.core.model.ids import ItemId, JobId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState
+from mendflow.core.recovery.ids import flow_job_id, generation_of, serial_of
 from mendflow.core.results.result_key import base_of, differences, result_key
 from mendflow.core.results.reuse_checks import why_never, why_not_kept
 
@@ -38,24 +39,37 @@ def why_rerun(name: str, again: Sequence[str]) -> str:
 
 
 class EarlierResults:
-    """The jobs of an earlier case: by item, and those that completed by what they were made from."""
+    """The jobs of an earlier case: by item, and those that completed by what they were made from. What a repair made
+    with other settings is found by what the flow had asked for, too: it was the result of that item there."""
 
-    def __init__(self, jobs: dict[ItemId, Job]) -> None:
-        self._by_item = jobs
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        first: dict[JobId, Job] = {}
+        self._by_item: dict[ItemId, Job] = {}
+        for job in sorted(jobs, key=lambda each: (serial_of(each.id), generation_of(each.id))):
+            first.setdefault(flow_job_id(job.id), job)
+            self._by_item[job.spec.item] = job
         self._by_key: dict[str, list[Job]] = {}
         self._by_name: dict[str, NamedJobs] = {}
-        for job in jobs.values():
+        self._taken: set[JobId] = set()
+        for job in self._by_item.values():
             if job.state is not JobState.COMPLETED or job.outcome is None or why_not_kept(job.outcome):
                 continue
             if not why_never(job.spec):
-                self._by_key.setdefault(base_of(job.key) or result_key(job.spec), []).append(job)
+                for base in {_base(job), _base(first[flow_job_id(job.id)])}:
+                    self._by_key.setdefault(base, []).append(job)
 
     def take(self, item: ItemId, base: str) -> Job | None:
         """A job that was made from the same, each once only; that of the same item, if there is one."""
-        made = self._by_key.get(base)
+        made = self._by_key.get(base, [])
+        while made and made[0].id in self._taken:
+            del made[0]
         if not made:
             return None
-        return made.pop(next((place for place, job in enumerate(made) if job.spec.item == item), 0))
+        place = next((place for place, job in enumerate(made) if job.spec.item == item), 0)
+        if made[place].id in self._taken:
+            place = 0
+        self._taken.add(made[place].id)
+        return made.pop(place)
 
     def why_not(self, spec: JobSpec) -> str:
         name = item_name(spec.item)
@@ -90,6 +104,10 @@ class NamedJobs:
         if alike is None and spec.element and self._whole:
             return None
         return nearest((alike or self.jobs)[:JOBS_COMPARED], spec)
+
+
+def _base(job: Job) -> str:
+    return base_of(job.key) or result_key(job.spec)
 
 
 def new_element(spec: JobSpec) -> str:

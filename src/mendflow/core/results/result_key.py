@@ -39,6 +39,7 @@ _OF_RUNNING: Final = frozenset(
         "retry",
         "spent",
         "earlier_losses",
+        "earlier_attempts",
         "submission",
         "stage_in",
         "cache",

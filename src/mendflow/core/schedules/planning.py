@@ -11,7 +11,14 @@ from msgspec.structs import replace
 from mendflow.core.expressions import ExpressionError, resolve
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.references import made_up_reference
-from mendflow.core.model.schedules import BackfillRange, DueStart, DueWord, ScheduleDocument, ScheduleEvent
+from mendflow.core.model.schedules import (
+    BackfillRange,
+    DueStart,
+    DueWord,
+    ScheduleDocument,
+    ScheduleEvent,
+    ScheduleSpec,
+)
 from mendflow.core.model.values import Value
 from mendflow.core.schedules.due_times import DueTimes, utc_text
 
@@ -50,20 +57,20 @@ def schedule_of_key(key: str) -> str:
     return parts[1] if len(parts) == 3 and parts[0] == PREFIX else ""
 
 
-def known_values(document: ScheduleDocument, times: DueTimes, due: Instant) -> dict[str, Value]:
+def known_values(spec: ScheduleSpec, times: DueTimes, due: Instant) -> dict[str, Value]:
     """What expressions in the inputs of a schedule see."""
-    before = times.latest(max(0, document.spec.starts_at - 1), due - 1)
+    before = times.latest(max(0, spec.starts_at - 1), due - 1)
     return {
         "time": times.text(due),
         "date": times.local(due).date().isoformat(),
         "previous": times.text(before) if before is not None else "",
-        "name": document.spec.name,
+        "name": spec.name,
     }
 
 
 def inputs_for(document: ScheduleDocument, times: DueTimes, due: Instant) -> dict[str, Value]:
     """The inputs of the case of a due time. Raises ExpressionError."""
-    resolved = resolve(document.spec.inputs, {"schedule": known_values(document, times, due)}.__getitem__)
+    resolved = resolve(document.spec.inputs, {"schedule": known_values(document.spec, times, due)}.__getitem__)
     assert isinstance(resolved, dict)
     if flaw := made_up_reference(resolved, document.spec.inputs):
         raise ExpressionError(flaw)

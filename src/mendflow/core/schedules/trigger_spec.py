@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from mendflow.core.data.input_types import planned_value_flaw
+from mendflow.core.engine.activities.job_parts import amounts_at_start
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_triggers import ScheduleTrigger
 from mendflow.core.model.schedules import ScheduleSpec
@@ -39,6 +40,7 @@ def schedule_trigger_flaws(flow: Flow, trigger: ScheduleTrigger) -> Iterator[tup
             yield ("inputs", name), f"the flow has no input `{name}`; it has {there}"
         elif flaw := planned_value_flaw(flow.inputs[name], value):
             yield ("inputs", name), f"the input `{name}` is declared as `type: {flow.inputs[name].type}`; {flaw}"
+    yield from ((("inputs",), flaw) for flaw in amounts_at_start(flow, trigger.inputs, planned=True))
     for name, each in flow.inputs.items():
         if each.required and name not in trigger.inputs:
             yield (

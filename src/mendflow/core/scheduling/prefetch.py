@@ -1,13 +1,17 @@
 """How many jobs a pilot requests at a time.
 
-An exchange costs the same for one job as for sixty-four. When jobs are much shorter than an exchange, a pilot that
+An exchange costs the same for one job as for a hundred. When jobs are much shorter than an exchange, a pilot that
 requests one at a time mostly waits; so it requests as many as it will finish during a few exchanges. When jobs are long
 it requests exactly what it can start at once: a prefetched job would wait here while another pilot idles. Run times are
 only estimated from earlier jobs. So a slot whose job has run for long gets nothing prefetched, and jobs that no slot
 will start soon are returned."""
 
-PER_SLOT_MAX = 64
-"""The maximum number of short jobs per slot: enough that an exchange costs little per job."""
+PER_SLOT_MAX = 160
+"""The maximum number of short jobs per slot: enough that an exchange costs little per job, and that slots still have
+some while the server reads what they have reported."""
+
+PER_PILOT_MAX = 1_024
+"""The maximum for all slots together: the server reads as many reports at a time, and others wait for that."""
 
 AHEAD_MS = 50
 """How much work may wait per slot, unless exchanges take longer than that."""
@@ -33,7 +37,7 @@ def jobs_wanted(
     run for longer than `window_ms`, whatever the mean is."""
     assert 0 <= free_slots <= slots and held >= 0, f"{free_slots} of {slots} slots free, {held} held"
     brisk = max(0, slots - slow_slots)
-    return max(0, free_slots + brisk * jobs_ahead(mean_ms=mean_ms, exchange_ms=exchange_ms) - held)
+    return max(0, free_slots + brisk * jobs_ahead(slots=slots, mean_ms=mean_ms, exchange_ms=exchange_ms) - held)
 
 
 def jobs_to_return(*, slots: int, slow_slots: int, waiting: int, mean_ms: float | None, exchange_ms: float) -> int:
@@ -41,7 +45,7 @@ def jobs_to_return(*, slots: int, slow_slots: int, waiting: int, mean_ms: float 
     if not slow_slots:
         return 0
     brisk = max(0, slots - slow_slots)
-    return max(0, waiting - brisk * (1 + jobs_ahead(mean_ms=mean_ms, exchange_ms=exchange_ms)))
+    return max(0, waiting - brisk * (1 + jobs_ahead(slots=slots, mean_ms=mean_ms, exchange_ms=exchange_ms)))
 
 
 def window_ms(exchange_ms: float) -> float:
@@ -49,14 +53,14 @@ def window_ms(exchange_ms: float) -> float:
     return max(AHEAD_MS, EXCHANGES_AHEAD * exchange_ms)
 
 
-def jobs_ahead(*, mean_ms: float | None, exchange_ms: float) -> int:
+def jobs_ahead(*, slots: int, mean_ms: float | None, exchange_ms: float) -> int:
     """How many jobs to prefetch per slot beyond the running one."""
     if mean_ms is None:
         return 0
     window = window_ms(exchange_ms)
     if mean_ms >= window:
         return 0
-    return min(PER_SLOT_MAX, int(window / max(mean_ms, 0.1)))
+    return min(PER_SLOT_MAX, max(1, PER_PILOT_MAX // max(1, slots)), int(window / max(mean_ms, 0.1)))
 
 
 def rounds(jobs_wanted: int, slots: int) -> int:

@@ -19,6 +19,7 @@ from mendflow.core.model.references import (
     references_in,
 )
 from mendflow.core.model.values import FileRef, check_value, is_spilled
+from mendflow.core.scheduling.report_bounds import bounded_fault, bounded_outcome
 
 NOT_DATA: Final = "notData"
 INTERNAL_ERROR: Final = "internalError"
@@ -39,13 +40,21 @@ def accepted_outcome(spec: JobSpec, outcome: Outcome) -> Outcome:
 
 
 def reported_outcome(outcome: Outcome, domain: str = "") -> Outcome:
-    fault = outcome.fault
-    return replace(outcome, fault=reported_fault(fault, domain)) if fault is not None and fault.rejected_by else outcome
+    """An outcome as others may report it: no more text than people read, and nothing that only we can know, as which
+    job made it: that job is read when the result is used again."""
+    outcome = bounded_outcome(outcome)
+    if outcome.cached_from:
+        outcome = replace(outcome, cached_from="")
+    if outcome.fault is None or (fault := reported_fault(outcome.fault, domain)) is outcome.fault:
+        return outcome
+    return replace(outcome, fault=fault)
 
 
 def reported_fault(fault: Fault, domain: str = "") -> Fault:
-    """A fault as others may report it: only here it is known that a person has rejected something, and who. People of
-    another domain may be called like those of this one, so what it says of them is told as its word."""
+    """A fault as others may report it, no longer than people read. Only here it is known that a person has rejected
+    something, and who. People of another domain may be called like those of this one, so what it says of them is told
+    as its word."""
+    fault = bounded_fault(fault)
     if not fault.rejected_by:
         return fault
     if not domain:

@@ -2,8 +2,10 @@
 
 A document type is refused before the parser sees it. So there are no entities to expand, nothing to fetch and nothing
 to read from disk; the parser's own settings repeat that. The text is fed in pieces, and each piece is checked: whatever
-is too deep, too wide or too large ends the parsing before it takes memory."""
+is too deep, too wide or too large ends the parsing before it takes memory. A tag is not read in pieces, so that one of
+very many attributes is refused before, too."""
 
+from collections import Counter
 from typing import Final, NoReturn
 
 import msgspec
@@ -13,6 +15,7 @@ from mendflow.core.xml.encodings import Unreadable, decode
 from mendflow.core.xml.library import ParsedElement, etree
 from mendflow.core.xml.parser_messages import NOTHING, parser_message
 from mendflow.core.xml.prolog import doctype_at
+from mendflow.core.xml.start_tags import overfull_tag_at
 
 PIECE_CHARS: Final = 1 << 14
 MIB: Final = 1 << 20
@@ -53,7 +56,9 @@ def parse(
 class _BoundedParser:
     def __init__(self, file: str, bounds: XmlBounds, refusal: type[BadFlow]) -> None:
         self._file, self._bounds, self._refusal = file, bounds, refusal
-        self._depth = self._count = self._declared = 0
+        self._depth = self._count = 0
+        self._declared: list[str] = []
+        self._prefixes = Counter[str]()
         self._has_long_texts = False
         self._parser = etree.XMLPullParser(
             events=EVENTS,
@@ -76,6 +81,9 @@ class _BoundedParser:
                 at - text.rfind("\n", 0, at),
                 "a document type is not taken: there are no entities here, and nothing is fetched; take it out",
             )
+        # attributes and namespaces are each counted later, by themselves
+        if (at := overfull_tag_at(text, 2 * self._bounds.attributes)) is not None:
+            self._refuse_attributes(text.count("\n", 0, at) + 1)
         try:
             for start in range(0, len(text), PIECE_CHARS):
                 self._parser.feed(text[start : start + PIECE_CHARS].encode())
@@ -112,16 +120,16 @@ class _BoundedParser:
                     most = f"{bounds.name_chars:,}"
                     self._refuse(element.sourceline or 0, 0, f"an element has a name of more than {most} characters")
                 attributes = element.items()
-                if attributes or self._declared > bounds.attributes:
+                if attributes or len(self._prefixes) > bounds.attributes:
                     self._look_at_attributes(element, attributes)
             elif event == "end":
                 self._depth -= 1
                 if self._has_long_texts:
                     self._look_at_text(element)
             elif event == "start-ns":
-                self._declared += 1
+                self._declare(str(element[0]))
             elif event == "end-ns":
-                self._declared -= 1
+                self._forget()
             else:
                 self._count += 1
                 if self._count > bounds.elements:
@@ -135,19 +143,30 @@ class _BoundedParser:
             self._refuse(line, 0, f"there are more than {bounds.elements:,} elements, comments and instructions")
         self._refuse(line, 0, f"elements stand more than {bounds.depth} deep in each other")
 
+    def _declare(self, prefix: str) -> None:
+        """A prefix that is declared again counts once."""
+        self._declared.append(prefix)
+        self._prefixes[prefix] += 1
+
+    def _forget(self) -> None:
+        prefix = self._declared.pop()
+        self._prefixes[prefix] -= 1
+        if not self._prefixes[prefix]:
+            del self._prefixes[prefix]
+
     def _look_at_attributes(self, element: ParsedElement, attributes: list[tuple[str, str]]) -> None:
-        """Namespaces count as attributes, those that an element has from around it too. A prefix that is declared again
-        counts once, so they are counted exactly where there may be too many."""
+        """Namespaces count as attributes, those that an element has from around it too."""
         bounds = self._bounds
-        if len(attributes) > bounds.attributes or (
-            self._declared > bounds.attributes and len(element.nsmap) > bounds.attributes
-        ):
-            self._refuse(element.sourceline or 0, 0, f"an element has more than {bounds.attributes} attributes")
+        if len(attributes) > bounds.attributes or len(self._prefixes) > bounds.attributes:
+            self._refuse_attributes(element.sourceline or 0)
         for name, value in attributes:
             if len(name) > bounds.name_chars or len(value) > bounds.attribute_chars:
                 most = f"{bounds.attribute_chars:,}"
                 message = f"the attribute {name:.40} has more than {most} characters, or too long a name"
                 self._refuse(element.sourceline or 0, 0, message)
+
+    def _refuse_attributes(self, line: int) -> NoReturn:
+        self._refuse(line, 0, f"an element has more than {self._bounds.attributes} attributes")
 
     def _look_at_text(self, element: ParsedElement) -> None:
         """All texts of an element itself together: comments and inner elements may stand between them."""

@@ -124,7 +124,15 @@ def same_flow(first: Flow | None, second: Flow) -> bool:
 
 def needs_folder(flow: Flow) -> bool:
     """Whether it takes files from where it was written."""
-    return any(isinstance(activity, JobActivity | Stage) for activity in walk_activities(flow))
+    return any(
+        isinstance(activity, Stage) or (isinstance(activity, JobActivity) and not _is_command_alone(activity))
+        for activity in walk_activities(flow)
+    )
+
+
+def _is_command_alone(job: JobActivity) -> bool:
+    files = (job.inputs, job.replicas, job.unstaged, job.file_lists, job.container, job.software)
+    return job.command is not None and not any(files)
 
 
 def without_folder(flow: Flow) -> Flow:

@@ -1,13 +1,25 @@
-"""Derives the steps of an exlet from its flow: primitives, worklets and calls. Callers verify them."""
+"""Derives the steps of an exlet from its flow: primitives, worklets, calls and commands. Callers verify them."""
 
 import re
 from typing import Any, Final
 
+import msgspec
+
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Activity, Call, Flow, Parallel, PrimitiveStep, Scope, Sequence
+from mendflow.core.model.flow import (
+    Activity,
+    Call,
+    Flow,
+    JobActivity,
+    Parallel,
+    PrimitiveStep,
+    Scope,
+    Sequence,
+)
 from mendflow.core.model.repair import Primitive
 from mendflow.core.model.values import Value
 from mendflow.formats.yaml.exlets import PLAIN, PUBLISHING, RESOURCES
+from mendflow.formats.yaml.job_steps import UNSTATED_CPUS
 
 UNITS: Final = {"memory_bytes": "B", "disk_bytes": "B", "wall_ms": "ms", "wait_ms": "ms"}
 TARGETED: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE})
@@ -43,6 +55,8 @@ def short_step(activity: Activity, count: int) -> dict[str, Value]:
     match activity:
         case PrimitiveStep():
             found = short_primitive(activity)
+        case JobActivity():
+            found = short_command(activity)
         case Call(flow=name, inputs=inputs, domain=domain):
             found = {"call": name, **({"with": inputs} if inputs else {}), **({"domain": domain} if domain else {})}
         case Sequence() if activity.name.endswith(".compensate"):
@@ -54,6 +68,20 @@ def short_step(activity: Activity, count: int) -> dict[str, Value]:
         found["name"] = name
     if isinstance(activity.when, Expr):
         found["if"] = activity.when.text
+    return found
+
+
+def short_command(job: JobActivity) -> dict[str, Value]:
+    """A command with its environment and resources; what else a job may have is met when the steps are read back."""
+    if job.command is None:
+        raise NoShortForm
+    found: dict[str, Value] = {"run": job.command}
+    found.update({key: value for key, value in (("shell", job.shell), ("env", dict(job.env))) if value})
+    resources = msgspec.to_builtins(job.resources)
+    changed = {name: value for name, value in resources.items() if (name, value) != ("cpus", UNSTATED_CPUS)}
+    if not set(changed) <= set(RESOURCE_WORDS):
+        raise NoShortForm
+    found.update({RESOURCE_WORDS[name]: with_unit(name, value) for name, value in changed.items()})
     return found
 
 

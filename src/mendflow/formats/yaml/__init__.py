@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
-from mendflow.core.model.flow import NO_FOLDER, Flow
+from mendflow.core.model.errors import BadFlow
+from mendflow.core.model.flow import LEFT_FOLDER, Flow
 from mendflow.formats.yaml.called_flows import FlowFileLoader
+from mendflow.formats.yaml.sent_files import SentFiles
 
 __all__ = ["load_flow", "read_flow", "read_flow_alone"]
 
@@ -20,6 +22,16 @@ def read_flow(text: str, path: str | Path) -> Flow:
     return FlowFileLoader(path.parent).read(text, path, str(path))
 
 
-def read_flow_alone(text: str, file: str) -> Flow:
-    """The flow in a text that came without the files beside it; nothing on this machine is looked at."""
-    return FlowFileLoader(Path(NO_FOLDER), is_alone=True).read(text, Path(file), file)
+def read_flow_alone(text: str, file: str, sent: SentFiles | None = None) -> Flow:
+    """The flow in a text that came without its folder; nothing on this machine is looked at. With `sent`, it is a
+    problem if the text names a file beside it that was not sent."""
+    loader = FlowFileLoader(Path(LEFT_FOLDER), is_alone=True, sent=sent)
+    try:
+        flow = loader.read(text, Path(file), file)
+    except BadFlow:
+        if sent is None or not sent.must_read_again:
+            raise
+    else:
+        if sent is None or not sent.must_read_again:
+            return flow
+    return loader.read(text, Path(file), file)

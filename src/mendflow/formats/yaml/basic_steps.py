@@ -31,6 +31,7 @@ from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode
 from mendflow.formats.yaml.fields import Fields
 from mendflow.formats.yaml.job_steps import publishing_of, require_source, stage_in
+from mendflow.formats.yaml.left_files import sent_source
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import VARIABLE_PATH, NameShape, TextShape
 
@@ -57,6 +58,10 @@ def stage(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
     if isinstance(node, MapNode):
         for name, entry in node.entries.items():
             require_source(build.reader, entry.value, files.get(name))
+        if build.reader.is_alone:
+            files = {
+                name: sent_source(build.reader, entry.value, files.get(name)) for name, entry in node.entries.items()
+            }
     order = stage_in(fields.get("order", "parallel"))
     given = {name: source for name, source in files.items() if source is not None}
     if (target := fields.node_of("to")) is not None:

@@ -11,6 +11,7 @@ from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import YamlNode
 from mendflow.formats.yaml.flow_file import read
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.sent_files import SentFiles
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -24,11 +25,12 @@ CALLED_MAX: Final = 200
 
 
 class FlowFileLoader:
-    """`is_alone`: no file is read, not even one that is called."""
+    """`is_alone`: no file is read, not even one that is called. `sent`: those that came with the text."""
 
-    def __init__(self, root: Path, *, is_alone: bool = False) -> None:
+    def __init__(self, root: Path, *, is_alone: bool = False, sent: SentFiles | None = None) -> None:
         self._root = root if is_alone else root.resolve()
         self._is_alone = is_alone
+        self._sent = sent
         self._open: list[Path] = []  # the files that are being read, the outermost first
         self._known: dict[str, Flow | None] = {}
         self._called = 0
@@ -39,7 +41,7 @@ class FlowFileLoader:
 
     def read(self, text: str, path: Path, file_name: str) -> Flow:
         if self._is_alone:
-            return read(text, file_name, self._root, self, is_alone=True)
+            return read(text, file_name, self._root, self, is_alone=True, sent=self._sent)
         self._open.append(path.resolve())
         try:
             return read(text, file_name, path.parent.resolve(), self)

@@ -116,7 +116,7 @@ def build_exlet(
     is wrong is told to the reading, with its place; the flow is None only where there is none at all. Each exlet has
     names of its own: two of them in one file do not see each other. `callables` finds the worklets that are files
     (`FlowFileLoader(folder)`), and `roots` are the names that the context may have."""
-    inner = YamlReader(reader.file, reader.text, reader.folder, is_alone=reader.is_alone)
+    inner = YamlReader(reader.file, reader.text, reader.folder, is_alone=reader.is_alone, sent=reader.sent)
     inner.problems = reader.problems
     inner.inputs = {CONTEXT: ""}
     known = frozenset(roots)

@@ -9,9 +9,9 @@ from mendflow.core.data.path_patterns import is_pattern
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.errors import BadFlow, Problem
-from mendflow.core.model.flow import FILES, TABLE, Activity, Assign, Copy, Empty, Flow, Input, Sequence
+from mendflow.core.model.flow import FILE, FILES, TABLE, Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import Value, file_of
 from mendflow.formats import tables
 from mendflow.formats.hints import hint_for, with_hint
 from mendflow.formats.names import NAME
@@ -32,13 +32,16 @@ from mendflow.formats.yaml.document import (
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.flow_hints import FLOW_HINTS, INPUT_HINTS, TYPES_ELSEWHERE
 from mendflow.formats.yaml.flow_tables import read_flow_table
+from mendflow.formats.yaml.hidden_passwords import refuse_hidden_passwords
 from mendflow.formats.yaml.job_graph import parallel_jobs
 from mendflow.formats.yaml.job_hints import STEP_HINTS
 from mendflow.formats.yaml.job_steps import python_job, shell_job
+from mendflow.formats.yaml.left_files import sent_source, sent_sources
 from mendflow.formats.yaml.limits import limits_of
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import retries_of
 from mendflow.formats.yaml.secrets import secrets_of
+from mendflow.formats.yaml.sent_files import SentFiles
 from mendflow.formats.yaml.shapes import DataShape
 from mendflow.formats.yaml.triggers import triggers_of
 
@@ -91,11 +94,20 @@ WANTED: Final = {
 assert set(flow_keys.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
 
 
-def read(text: str, file: str, folder: Path, callables: FlowFinder, *, is_alone: bool = False) -> Flow:
+def read(
+    text: str,
+    file: str,
+    folder: Path,
+    callables: FlowFinder,
+    *,
+    is_alone: bool = False,
+    sent: SentFiles | None = None,
+) -> Flow:
     """The flow of a text. Raises BadFlow with everything that is wrong."""
     root, problems = parse(text, file)
-    reader = YamlReader(file, text, folder, is_alone=is_alone)
+    reader = YamlReader(file, text, folder, is_alone=is_alone, sent=sent)
     reader.problems.extend(problems)
+    refuse_hidden_passwords(reader, root)
     flow = build_flow(reader, root, callables)
     reader.judge_names(activities_of(flow) if flow is not None else {})
     if reader.problems or flow is None:
@@ -242,6 +254,13 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
         reader.problem(fields.node.entries["columns"].key, "`columns` are those of a table", "`type: table`")
     elif isinstance(default, str) and wanted == TABLE:
         read_from, default = default, read_flow_table(reader, default_node, default, columns)
+    read_digest = tables.digest_of(reader.folder / read_from) if read_from and not reader.is_alone else ""
+    if wanted == FILES and default_node is not None and fits_type(default, wanted):
+        default = sent_sources(reader, default_node, default)
+    elif wanted == FILE and reader.is_alone and default_node is not None:
+        written, default = default, sent_source(reader, default_node, default)
+        if (stored := file_of(default)) is not None and isinstance(written, str):
+            read_from, read_digest = written, stored.sha256
     return Input(
         type=wanted,
         description=fields.get("description", ""),
@@ -249,7 +268,7 @@ def input_of(reader: YamlReader, node: YamlNode) -> Input:
         default=default,
         columns=columns if wanted == TABLE else {},
         read_from=read_from,
-        read_digest=tables.digest_of(reader.folder / read_from) if read_from and not reader.is_alone else "",
+        read_digest=read_digest,
     )
 
 

@@ -7,12 +7,15 @@ import msgspec
 from mendflow.core.model.values import Value
 from mendflow.formats import tables
 from mendflow.formats.yaml.document import YamlNode
+from mendflow.formats.yaml.left_files import refuse_unread
 from mendflow.formats.yaml.reader import YamlReader
 
 
 def read_flow_table(reader: YamlReader, node: YamlNode | None, path: str, columns: Mapping[str, str]) -> Value:
     """The rows of a table beside the flow, as they are when the flow is read."""
     if reader.is_alone:
+        assert node is not None
+        refuse_unread(reader, node, path)
         return []
     try:
         return tables.read_table(reader.folder / path, columns, str(reader.folder))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from mendflow.core.data.path_patterns import OWN_FOLDER, is_own_folder, is_pattern, means_many
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
-from mendflow.core.engine.inserted_inputs import used_input_variables
 from mendflow.core.expressions import ExpressionError, expressions_of, template_parts
 from mendflow.core.expressions.scanner import scan
 from mendflow.core.model.data import LOGICAL_PREFIX
@@ -25,6 +24,7 @@ from mendflow.formats.yaml.command_hints import literal_value, shell_variable
 from mendflow.formats.yaml.containers import container_of_job, refuse_for_function
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.left_files import refuse_unread, sent_source
 from mendflow.formats.yaml.limits import limits_of
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import stated_retries
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 else:
     module_names = LazyModule("mendflow.formats.python.module_names")
 
+UNSTATED_CPUS: Final = 1.0
+"""What a job of a file has that states none. A number of its own, which flows are encoded with: their digests, by which
+versions and earlier results are known, would be others if it were the model's default, which is left out."""
+
 PUBLISHED_AS: Final = TextShape("a logical name, or a map with `as:`")
 
 
@@ -47,7 +51,7 @@ def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activit
         build.reader.problem(node, "the command is empty")
     shell = fields.get("shell") or build.defaults.get("shell") or build.shell
     common = common_fields(build, fields)
-    common["env"] = {**used_input_variables(command, build.reader.inputs), **common["env"]}
+    common["env"] = {**build.reader.input_variables.used_in(command), **common["env"]}
     written = literal_value(command, build.reader)
     if written is None and runs_in_shell(shell):
         written = shell_variable(command, build.reader, common["env"])
@@ -55,7 +59,10 @@ def shell_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activit
         message = f"the shell gets `{written[0]}` as it stands: a value of the flow is `${{{{ {written[1]} }}}}`"
         build.reader.problem(node, message)
     container = container_of_job(build, fields)
-    return JobActivity(command=command, shell=shell, container=container, **header.node(), **common)
+    job = JobActivity(command=command, shell=shell, container=container, **header.node(), **common)
+    if build.reader.sent is not None and node is not None:
+        build.reader.sent.places[job.label or job.name] = node.place
+    return job
 
 
 def python_job(build: StepBuilder, fields: Fields, header: StepHeader) -> Activity:
@@ -76,6 +83,8 @@ def function_of(reader: YamlReader, node: YamlNode, target: str) -> FunctionRef:
     if not module.endswith(".py"):
         return FunctionRef(module=module, name=name, folder=str(reader.folder))
     path = inner_path(reader, node, module) if not reader.is_alone else None
+    if reader.is_alone:
+        refuse_unread(reader, node, module)
     if path is None:
         return FunctionRef(module=PurePosixPath(module).stem if reader.is_alone else module, name=name)
     require_function(reader, node, path, name)
@@ -133,7 +142,7 @@ def common_fields(build: StepBuilder, fields: Fields) -> dict[str, Any]:
         "publish": publish_of(build.reader, fields, files),
         "link_inputs": value("link-inputs", False),
         "resources": ResourceTemplates(
-            cpus=value("cpus", 1.0),
+            cpus=value("cpus", UNSTATED_CPUS),
             memory_bytes=value("memory", 0),
             disk_bytes=value("disk", 0),
             gpus=value("gpus", 0),
@@ -182,7 +191,7 @@ def inputs_of(reader: YamlReader, fields: Fields) -> dict[str, Any]:
             continue
         reader.inputs_of_jobs.append((path, source, key.place, reader.areas))
         if reader.is_alone:
-            put_inputs(reader, place, found, {path: source})
+            put_inputs(reader, place, found, {path: sent_source(reader, place, source)})
         elif not means_several(source, reader.folder):
             require_source(reader, place, source)
             put_inputs(reader, place, found, {path: source})

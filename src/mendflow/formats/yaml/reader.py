@@ -14,6 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from mendflow.core.engine.collect_hints import collect_hint, loop_around
+from mendflow.core.engine.inserted_inputs import InputVariables
 from mendflow.core.engine.result_checks import ResultFlaw, input_flaw, result_flaw
 from mendflow.core.expressions import ExpressionError, flaw, template_parts
 from mendflow.core.expressions.scanner import ENDS, Reference, scan
@@ -23,6 +24,7 @@ from mendflow.core.model.flow import Activity, ForEach
 from mendflow.formats.hints import hint_for
 from mendflow.formats.spelling import nearest_word
 from mendflow.formats.yaml.document import ScalarNode, SourceSpan, YamlNode
+from mendflow.formats.yaml.sent_files import SentFiles
 from mendflow.formats.yaml.variable_hints import VARIABLE_HINTS, WORDS_OF_PYTHON
 
 PROBLEMS_MAX: Final = 200
@@ -40,16 +42,20 @@ class NameUse(msgspec.Struct, frozen=True):
 
 class YamlReader:
     """`is_alone`: the text came without the files beside it. No file is looked for then, and what stands in one is not
-    judged: the machine that reads the text is not the one that it was written on."""
+    judged: the machine that reads the text is not the one that it was written on. `sent`: the files that came with it,
+    which has to be all that it names; None if nobody asks."""
 
-    def __init__(self, file: str, text: str, folder: Path, *, is_alone: bool = False) -> None:
+    def __init__(
+        self, file: str, text: str, folder: Path, *, is_alone: bool = False, sent: SentFiles | None = None
+    ) -> None:
         self.file = file
         self.text = text
         self.folder = folder
         self.is_alone = is_alone
+        self.sent = sent
         self.problems: list[Problem] = []
         self.uses: list[NameUse] = []
-        self.inputs: dict[str, str] = {}
+        self.inputs = {}
         self.areas: tuple[int, ...] = (0,)
         self.on_failure: Literal["finish", "stop"] = "finish"
         self.looped_inputs: list[tuple[str, SourceSpan]] = []
@@ -63,6 +69,16 @@ class YamlReader:
         self._aliases: tuple[str, ...] = ()
         self._enclosing: tuple[str, ...] = ()
         self._line_starts = [0, *(found.end() for found in re.finditer("\n", text))]
+
+    @property
+    def inputs(self) -> dict[str, str]:
+        """The types of the flow's inputs, by their names."""
+        return self._inputs
+
+    @inputs.setter
+    def inputs(self, types: dict[str, str]) -> None:
+        self._inputs = types
+        self.input_variables = InputVariables(types)
 
     # What is wrong
 
@@ -141,6 +157,8 @@ class YamlReader:
             self.problem(place, f"`{name}` is the name of something in line {first} already; give each its own")
         else:
             self._activities[name] = (place, self.areas)
+        if self.sent is not None:
+            self.sent.places.setdefault(name, place)
 
     # Expressions
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from mendflow.formats.software import EXPECTED, KEYS, MODULES_EXPECTED, BadSoftware, environment_of, modules_of
 from mendflow.formats.yaml.document import YamlNode, plain_data
+from mendflow.formats.yaml.left_files import refuse_unread
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import Schema
 
@@ -23,7 +24,8 @@ class SoftwareShape:
         return {"anyOf": [{"type": "string"}, texts, whole]}
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
-        if reader.is_alone:
+        if reader.is_alone and (path := _file_named(plain_data(node))):
+            refuse_unread(reader, node, path)
             return None
         return _told(reader, node, lambda given: environment_of(given, reader.folder))
 
@@ -38,6 +40,13 @@ class ModulesShape:
 
     def read(self, reader: YamlReader, node: YamlNode) -> Any:
         return _told(reader, node, modules_of)
+
+
+def _file_named(given: Any) -> str:
+    """The file that tells of an environment; empty if it is told by names of packages, or wrong."""
+    if isinstance(given, dict):
+        given = next((given[key] for key in ("requirements", "uv", "conda") if key in given), "")
+    return given if isinstance(given, str) else ""
 
 
 def _told(reader: YamlReader, node: YamlNode, read: Callable[[Any], Any]) -> Any:

@@ -25,6 +25,7 @@ KNOWN = (
     "at",
     "case",
     "created_at",
+    "digest",
     "ended_at",
     "exlet",
     "flow",
@@ -46,7 +47,8 @@ KNOWN = (
     "status",
     "task",
 )
-"""Documents that were written before a name was added here lack it: with a new name, add a step to the mapping."""
+"""Documents that were written before a name was added here lack it, and are read to be counted by it: with a new name,
+add a step to the mapping."""
 
 TOKENS_MAX = 1000
 """Only the first so many values of a document are searchable, those near its root first."""
@@ -88,6 +90,14 @@ def query(kind: str, where: Sequence[FieldCondition], prefix: str = "") -> Json:
     if prefix:
         wanted.append({"prefix": {"id": prefix}})
     return {"bool": {"filter": wanted}}
+
+
+def unindexed(kind: str, where: Sequence[FieldCondition], field: str) -> Json:
+    """The query for those of them that have the field, and were written before it was one of KNOWN."""
+    found = query(kind, where)
+    found["bool"] |= {"must_not": [{"exists": {"field": f"as.{field}"}}]}
+    found["bool"]["filter"].append({"term": {"has": field}})
+    return found
 
 
 def _condition(where: FieldCondition) -> Json:

@@ -51,6 +51,7 @@ MAPPING_STEPS = (
         },
     ),
     MappingStep(2, "Logical files are sorted by when they were added.", {"by": _KNOWN, "as": _KNOWN}),
+    MappingStep(3, "Cases are counted by the version of their flow.", {"by": _KNOWN, "as": _KNOWN}),
 )
 NUMBER = MAPPING_STEPS[-1].number
 

@@ -12,7 +12,7 @@ import msgspec
 
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import FieldCondition, StoredDocument
-from mendflow.stores.elastic.fields import KNOWN, TOO_LONG, query, sort_key
+from mendflow.stores.elastic.fields import KNOWN, TOO_LONG, query, sort_key, unindexed
 from mendflow.stores.elastic.items import SEEN_FIELDS, IndexedItem, ItemIndex, item
 from mendflow.stores.elastic.writer import LastSeenItems
 from mendflow.stores.fields import field_of, rank_of, text_of
@@ -84,17 +84,30 @@ class DocumentFinder:
 
     async def _counted_there(self, kind: str, where: Sequence[FieldCondition], by: str) -> dict[str, int]:
         counts: dict[str, int] = {}
+        nameless = False
         source = {"name": {"terms": {"field": f"as.{by}", "missing_bucket": True}}}
         names: Json = {"size": NAMES_PAGE, "sources": [source]}
         while True:
             search = {"query": query(kind, where), "size": 0, "aggs": {"names": {"composite": names}}}
             found = (await self._item_index.find(search))["aggregations"]["names"]
             for bucket in found["buckets"]:
+                nameless = nameless or bucket["key"]["name"] is None
                 name = bucket["key"]["name"] or ""
                 counts[name] = counts.get(name, 0) + bucket["doc_count"]
             if len(found["buckets"]) < NAMES_PAGE:
-                return counts
+                break
             names["after"] = found["after_key"]
+        return await self._with_unindexed(counts, kind, where, by) if nameless else counts
+
+    async def _with_unindexed(
+        self, counts: dict[str, int], kind: str, where: Sequence[FieldCondition], by: str
+    ) -> dict[str, int]:
+        """Documents that were written before the field could be counted by are counted as nameless: they are read."""
+        async for document in self._all(kind, unindexed(kind, where, by), [{"id": "asc"}]):
+            name = text_of(field_of(msgspec.json.decode(document.body), by))
+            counts[""] -= 1
+            counts[name] = counts.get(name, 0) + 1
+        return {name: count for name, count in counts.items() if count > 0}
 
     async def _sorted_here(
         self,

@@ -9,6 +9,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Sequence
+from copy import copy
 
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.stores.contract import Append, ConditionalWrite, WriteConflict, WriteDone
@@ -62,7 +63,7 @@ class WriterCall:
             self.answer.set_result(outcomes)
         elif isinstance(trouble, (StoreUnavailable, BadDocument)):
             # Each gets its own: an exception that several raise would collect the tracebacks of all.
-            self.answer.set_exception(type(trouble)(trouble.message, **trouble.fields))
+            self.answer.set_exception(copy(trouble))
         elif trouble is not None:
             self.answer.set_exception(trouble)
 

@@ -13,12 +13,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from psycopg import AsyncConnection, Error, InterfaceError, OperationalError
+from psycopg import AsyncConnection, DataError, Error, InterfaceError, OperationalError
 from psycopg.abc import Buffer
 from psycopg.adapt import Loader
 from psycopg.pq import Format
 
 from mendflow.core.model.errors import StoreUnavailable
+from mendflow.stores.fields import BadDocument
 from mendflow.stores.postgresql.address import PostgresqlAddress
 from mendflow.stores.postgresql.arrays import ARRAY_DUMPERS
 from mendflow.stores.retry import RetryTimer
@@ -122,7 +123,8 @@ def unavailable(address: PostgresqlAddress, error: Error) -> StoreUnavailable:
     reason = " ".join(str(error).split()) or type(error).__name__
     _, what = _meaning(error)
     what = what or (_AWAY if is_transient(error) else "the server refused")
-    return StoreUnavailable(f"{address.shown}: {what} ({reason})", store=address.shown)
+    told = f"the store of this server: {what}"
+    return StoreUnavailable(f"{address.shown}: {what} ({reason})", told=told, store=address.shown)
 
 
 def _meaning(error: Error) -> tuple[str, str]:
@@ -148,6 +150,8 @@ class ReadPool:
             try:
                 async with self._turns:
                     return await self._ask(statement, params, prepare)
+            except (DataError, UnicodeError) as error:
+                raise BadDocument(f"this cannot be asked for: {' '.join(str(error).split())}") from error
             except Error as error:
                 if not is_transient(error) or not await patience.wait():
                     raise unavailable(self._address, error) from error

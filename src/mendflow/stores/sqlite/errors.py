@@ -34,10 +34,9 @@ def unavailable(path: Path, error: Exception) -> StoreUnavailable:
     """The message for an error of the environment."""
     if isinstance(error, OSError):
         what = f"it cannot be used ({error.strerror}): check that its folder exists and that you may write there"
-    else:
-        code = getattr(error, "sqlite_errorcode", -1) & _PRIMARY
-        what = f"{_WHAT_TO_DO.get(code, 'SQLite refused')} ({error})"
-    return StoreUnavailable(f"{path}: {what}", path=str(path))
+        return StoreUnavailable(f"{path}: {what}", path=str(path))
+    advice = _WHAT_TO_DO.get(getattr(error, "sqlite_errorcode", -1) & _PRIMARY, "SQLite refused")
+    return StoreUnavailable(f"{path}: {advice} ({error})", told=f"the store of this server: {advice}", path=str(path))
 
 
 def removed(path: Path) -> StoreUnavailable:

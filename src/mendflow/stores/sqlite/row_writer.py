@@ -103,7 +103,8 @@ class RowWriter:
             (_OF_MOST, full),
             (_OF_CASE, cases),
         ):
-            statements.execute(self._connection, params)
+            if params:
+                statements.execute(self._connection, params)
 
     def append(self, entries: list[str | int | bytearray]) -> None:
         """Add entries to streams: the stream, the position and the entry of each."""

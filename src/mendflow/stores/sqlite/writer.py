@@ -49,6 +49,10 @@ VERSIONS_RESERVED = 1_000_000
 
 LOOK_ONE_BY_ONE_MAX = 4
 
+LOOKED_FOR_S = 0.02
+"""So long after a look at the names of the files, they are taken for the same: a look costs as much as a page of the
+log, and whoever removes the store removes all of it."""
+
 LOCKED_SECONDS_MAX = 5.0
 """How long to wait for another program that holds the file locked."""
 
@@ -64,6 +68,7 @@ class SqliteWriter:
         self._checkpointer = checkpointer
         self._path = path
         self._files = _files_of(path)
+        self._looked_for_at = 0.0
         self._loop = loop
         self._gathered: list[WriteBatch] = []
         self._at_work = False
@@ -133,9 +138,11 @@ class SqliteWriter:
     def _committed(self, group: list[WriteBatch], answers: list[WriteOutcomes]) -> list[WriteOutcomes | Exception]:
         started = time.perf_counter()
         try:
-            if _files_of(self._path) != self._files:
-                self._transaction.roll_back()
-                return [removed(self._path)] * len(group)
+            if started - self._looked_for_at > LOOKED_FOR_S:
+                if _files_of(self._path) != self._files:
+                    self._transaction.roll_back()
+                    return [removed(self._path)] * len(group)
+                self._looked_for_at = started
             self._transaction.commit()
         except sqlite3.Error as error:
             self._transaction.roll_back()

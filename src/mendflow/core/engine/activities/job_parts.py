@@ -187,13 +187,15 @@ def amount_flaws(templates: Mapping[str, Value], found: Mapping[str, Value]) -> 
             yield flaw
 
 
-def amounts_at_start(flow: Flow, inputs: Mapping[str, Value]) -> list[str]:
+def amounts_at_start(flow: Flow, inputs: Mapping[str, Value], *, planned: bool = False) -> list[str]:
     """What is wrong with amounts that come from the inputs of a case alone, before any job has run. What stands behind
-    a condition may never run, and is left alone."""
+    a condition may never run, and is left alone. `planned`: the inputs are those of cases that begin later, as a
+    schedule has them, and what is an expression in them has a value only then."""
     if flow.xml is not None:
         return []
-    known = {name: declared.default for name, declared in flow.inputs.items() if not declared.required}
-    names = {"inputs": {**known, **inputs}}
+    unless_given = {name: declared.default for name, declared in flow.inputs.items() if not declared.required}
+    known = {**unless_given, **inputs}
+    names = {"inputs": {name: each for name, each in known.items() if not (planned and is_template(each))}}
     return [f"job {job.label or job.name}: {flaw}" for job in _certain_jobs(flow.body) for flaw in _flaws(job, names)]
 
 

@@ -26,17 +26,15 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.state import Case
 from mendflow.core.model.flow import Call, JobActivity, Stage
 
-NOTHING_HEARD: Final = ""
-
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def hear(case: Case, fact: Fact) -> None:
+def add_external_fact(case: Case, fact: Fact) -> None:
     """Add a fact to what the case was told, if it is one that brings something from outside."""
-    tells = _TELLS.get(type(fact))
-    told = tells(case, fact) if tells is not None else None
-    if told is not None:
-        case.heard = sha256(_encode([case.heard, type(fact).__name__, told])).hexdigest()
+    read = _CONTENTS.get(type(fact))
+    content = read(case, fact) if read is not None else None
+    if content is not None:
+        case.external_digest = sha256(_encode([case.external_digest, type(fact).__name__, content])).hexdigest()
 
 
 def _place(case: Case, serial: int) -> tuple[Any, ...] | None:
@@ -53,7 +51,7 @@ def _answer(case: Case, fact: FinishItem) -> object:
     return place, fact.outcome.outputs, fault.name if fault is not None else ""
 
 
-_TELLS: Final[dict[type, Callable[[Case, Any], object]]] = {
+_CONTENTS: Final[dict[type, Callable[[Case, Any], object]]] = {
     Deliver: lambda _, fact: (fact.channel, fact.value, fact.correlation),
     FinishItem: _answer,
     FireTimer: lambda case, fact: _place(case, fact.serial),
