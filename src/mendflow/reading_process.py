@@ -41,8 +41,8 @@ def _read(task: ReadingTask) -> object:
         case FlowToCheck(flow=flow, alone=alone):
             compile_flow(flow, alone=alone)
             return None
-        case FlowText(text=text, name=name):
-            return flow_texts.check(text, name)
+        case FlowText(text=text, name=name, files=files):
+            return flow_texts.check(text, name, files)
         case RuleText(text=text, name=name, types=types):
             return xrs_texts.read(text, name, types)
         case RuleTrial(sets=sets, exception=type, task=item, context=context):

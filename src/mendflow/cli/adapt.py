@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from mendflow.cli.flow_files import Xpath2As1
+from mendflow.cli.flow_arguments import Xpath2As1
 from mendflow.cli.options import Json
 from mendflow.cli.output_paths import check_file
 from mendflow.cli.printing import print_json, say

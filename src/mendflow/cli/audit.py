@@ -89,7 +89,7 @@ def list_entries(
         print_json(rows)
         return
     if not rows:
-        say("Nothing is on record that fits. mendflow serve writes it; mendflow run does not.")
+        say("Nothing is on record that fits. mendflow serve and mendflow ui write it; mendflow run does not.")
         return
     _print_entries(rows)
     if more:
@@ -153,7 +153,7 @@ def verify(
     if context.json:
         print_json(chains)
     elif not chains:
-        say("Nothing is on record. mendflow serve writes it; mendflow run does not.")
+        say("Nothing is on record. mendflow serve and mendflow ui write it; mendflow run does not.")
     else:
         for chain in chains:
             say(_sentence(chain))
@@ -165,7 +165,15 @@ def _sentence(chain: ChainView) -> str:
     cut = f" after {chain.cut:,} that went by age" if chain.cut else ""
     if chain.problem:
         return f"{chain.server}: BROKEN: {chain.problem}"
-    return f"{chain.server}: {count_text(chain.entries, 'entry', 'entries')}{cut}, whole; the last is {chain.sha256}"
+    told = f"{chain.server}: {count_text(chain.entries, 'entry', 'entries')}{cut}, "
+    last = f"the last is {chain.sha256}" if chain.sha256 else "none is there"
+    if not chain.unrecorded:
+        return f"{told}whole; {last}"
+    used = f"{chain.unrecorded} times" if chain.unrecorded > 1 else "once"
+    return (
+        f"{told}none was cut or changed; {last}. Not all that was done is in it: {used} a server was used here that"
+        f" writes none, such as that of mendflow run, the last time from {time_text(chain.unrecorded_at)} on"
+    )
 
 
 def _compared(chain: ChainView, problem: str) -> ChainView:

@@ -10,14 +10,14 @@ import typer
 from mendflow.cli.case_references import find_reference
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server
-from mendflow.cli.flow_files import Xpath2As1, load_one
+from mendflow.cli.flow_arguments import Xpath2As1, load_one, source_of
 from mendflow.cli.flow_needs import warn_of_needs
 from mendflow.cli.flow_triggers import deploy_with_options, trigger_lines
+from mendflow.cli.flow_uploads import flow_to_send, sends_files
 from mendflow.cli.inputs import json_or_text, paths_by_default
 from mendflow.cli.options import CaseArgument, Project, ServerTarget, store_url
 from mendflow.cli.printing import print_answer, print_json, say
 from mendflow.cli.rule_tasks import misfits
-from mendflow.cli.sent_files import flow_to_send, sends_files
 from mendflow.client import Client
 from mendflow.core.model.views import CaseView, FlowView
 
@@ -43,7 +43,11 @@ def deploy(
 
     async def give(client: Client) -> tuple[list[tuple[FlowView, str]], list[str]]:
         made = [
-            (await deploy_with_options(client, each, project=project), client.endpoint(each.name)) for each in loaded
+            (
+                await deploy_with_options(client, each, project=project, source=source_of(path)),
+                client.endpoint(each.name),
+            )
+            for path, each in zip(flow, loaded, strict=True)
         ]
         for each in loaded:
             await warn_of_needs(client, each)

@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.cli.deployment import default_file, local_files, replace_files
-from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_arguments import load_one
 from mendflow.cli.inputs import input_value, upload_inputs, values_in_file
 from mendflow.cli.printing import say
 from mendflow.cli.summary import relative

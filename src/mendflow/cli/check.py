@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.flow_files import Xpath2As1, main_first, named_stores, xpath2_notes
+from mendflow.cli.flow_arguments import Xpath2As1, main_first, named_stores, xpath2_notes
 from mendflow.cli.inputs import paths_by_default
 from mendflow.cli.options import SERVER_VARIABLE, Json
 from mendflow.cli.printing import print_json, say

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.flow_files import Xpath2As1, load_one
+from mendflow.cli.flow_arguments import Xpath2As1, load_one
 from mendflow.cli.options import Json
 from mendflow.cli.output_paths import check_file
 from mendflow.cli.printing import print_json, say

@@ -21,6 +21,7 @@ from mendflow.core.data.table_files import paths_in, with_files
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage
+from mendflow.core.model.flow_files import FlowSource
 from mendflow.core.model.software import Software
 from mendflow.core.model.templates import Template
 from mendflow.core.model.values import FileRef
@@ -42,10 +43,12 @@ def demand_project(flow: FlowView, project: str) -> None:
         )
 
 
-async def deploy(client: Client, flow: Flow, *, triggers: bool = False, project: str = "") -> FlowView:
-    """Store code and files on the server, then the flow that refers to them. With `triggers`, what it has under `on`
-    takes effect; else it stays as it is there. A new flow belongs to the project."""
-    made = await with_stored_files(client, flow)
+async def deploy(
+    client: Client, flow: Flow, *, triggers: bool = False, project: str = "", source: FlowSource | None = None
+) -> FlowView:
+    """Store code and files on the server, then the flow that refers to them, with its own file. With `triggers`, what
+    it has under `on` takes effect; else it stays as it is there. A new flow belongs to the project."""
+    made = replace(await with_stored_files(client, flow), source=source)
     give = client.deploy_with_triggers if triggers else client.deploy
     return await give(made, project=project)
 

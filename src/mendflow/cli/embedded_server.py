@@ -46,7 +46,8 @@ async def start_server(
     hold: bool = False,
     stays: bool = False,
 ) -> RunningServer:
-    """Open the folder; wait a moment if another command has it. `stays`: other commands may give it flows."""
+    """Open the folder; wait a moment if another command has it. `stays`: people use it until it is stopped, so it
+    starts what is due by the clock, puts on record who did what, and other commands may give it flows."""
     options = ServerOptions(
         data=folder,
         store=store or store_url(),
@@ -56,7 +57,8 @@ async def start_server(
         mostly_pilots=True,
         stays=stays,
         continues_found=False,
-        schedules=False,
+        schedules=stays,
+        audit=stays,
         levels_ms=level_waits(),
         holds_unhandled=hold,
         live_inputs_bytes=0,  # whoever runs it has the machine's memory

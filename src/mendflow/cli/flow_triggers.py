@@ -6,7 +6,7 @@ from pathlib import Path
 
 from mendflow.cli.connection import connect, has_server, run_async
 from mendflow.cli.deployment import deploy
-from mendflow.cli.flow_files import named_stores
+from mendflow.cli.flow_arguments import named_stores
 from mendflow.cli.flow_needs import needs_told
 from mendflow.cli.mail_options import mail_of_environment
 from mendflow.cli.options import DATA_VARIABLE, SERVER_VARIABLE, ServerTarget
@@ -16,6 +16,7 @@ from mendflow.client import Client
 from mendflow.core.model.data_sets import WatchView
 from mendflow.core.model.errors import Forbidden, NotFound, Problem, RequestError
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_files import FlowSource
 from mendflow.core.model.flow_triggers import EndNotice, FileArrival, FlowTriggers, ScheduleTrigger
 from mendflow.core.model.views import CaseView, FlowView
 from mendflow.core.schedules.spec_checks import when_text
@@ -26,7 +27,9 @@ from mendflow.formats.yaml.triggers import problem_at
 from mendflow.pages.formatting import duration_text
 
 
-async def deploy_with_options(client: Client, flow: Flow, *, project: str = "") -> FlowView:
+async def deploy_with_options(
+    client: Client, flow: Flow, *, project: str = "", source: FlowSource | None = None
+) -> FlowView:
     """Deploy a flow with its triggers. Where these are in effect already, or there are none before and after, whoever
     may deploy may do that."""
     try:
@@ -34,9 +37,9 @@ async def deploy_with_options(client: Client, flow: Flow, *, project: str = "") 
     except NotFound:
         before = None
     if before == flow.triggers:
-        return await deploy(client, flow, project=project)
+        return await deploy(client, flow, project=project, source=source)
     try:
-        return await deploy(client, flow, triggers=True, project=project)
+        return await deploy(client, flow, triggers=True, project=project, source=source)
     except Forbidden as error:
         word = "gets" if flow.triggers is not None else "loses"
         raise Forbidden(

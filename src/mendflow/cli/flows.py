@@ -16,6 +16,7 @@ from mendflow.cli.options import complete_from_server
 from mendflow.cli.printing import print_answer, print_json, print_table, say
 from mendflow.client import Client
 from mendflow.core.model.data_sets import WatchView
+from mendflow.core.model.errors import NotFound
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.views import FlowView
 from mendflow.pages.formatting import short_time_text
@@ -71,8 +72,17 @@ def _list(context: CommandContext) -> None:
 
 @flows_app.command("show")
 @with_context
-def show(context: CommandContext, name: FlowArgument) -> None:
-    """Show a deployed flow: its inputs, and what starts its cases by itself."""
+def show(
+    context: CommandContext,
+    name: FlowArgument,
+    file: Annotated[
+        bool, typer.Option("--file", help="Print the file that it was read from, passwords of URLs hidden.")
+    ] = False,
+) -> None:
+    """Show a deployed flow: its inputs, and what starts its cases by itself; or its file."""
+    if file:
+        _show_file(context, name)
+        return
 
     async def ask(client: Client) -> tuple[FlowView, list[WatchView]]:
         view = await client.flow(name)
@@ -98,6 +108,16 @@ def show(context: CommandContext, name: FlowArgument) -> None:
         say("  nobody has deployed it, cases were started from its file; mendflow flows deploy FILE deploys it")
     elif view.flow is not None and view.flow.triggers != view.triggers:
         say("  the newest version has another `on:`, which takes effect by mendflow flows deploy FILE")
+
+
+def _show_file(context: CommandContext, name: str) -> None:
+    found = context.run(lambda client: client.flow_file(name))
+    if context.json:
+        print_json(found)
+    elif found.reason:
+        raise NotFound(f"{found.file or name}: {found.reason}")
+    else:
+        print(found.text, end="" if found.text.endswith("\n") else "\n")
 
 
 @flows_app.command("remove")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from mendflow.cli.case_ending import collect_ending
 from mendflow.cli.connection import connect, run_async
-from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_arguments import load_one
 from mendflow.cli.inputs import files_of_defaults, read_inputs
 from mendflow.cli.job_estimates import estimates_from_items, estimates_from_options, input_sizes, place_sizes
 from mendflow.cli.options import ServerTarget

@@ -51,6 +51,8 @@ class LocalClient(Client):
     async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
         function = getattr(self._domain, operation.name)
         given = operation.checked(arguments)
+        if operation.audited:
+            await self._domain.unrecorded_acts.note()
         given.pop("project", None)  # there is one project only where nobody has a token
         if "who" in inspect.signature(function).parameters:
             given["who"] = self._who

@@ -59,7 +59,8 @@ async def start_local_cluster(
     bounds: AttemptBounds = USUAL_BOUNDS,
 ) -> AsyncIterator[LocalCluster]:
     """A server in this process and a pilot beside it, on one data folder. `alarm` is set when the pilot cannot live.
-    `hold`: a case whose failure no rule takes up is held for a person. `stays`: other commands may give it flows."""
+    `hold`: a case whose failure no rule takes up is held for a person. `stays`: as for
+    `start_server`."""
     refuse_if_taken(folder)
     async with AsyncExitStack() as stack:
         server = await start_server(stack, folder, hold=hold, stays=stays)

@@ -4,7 +4,7 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import typer
@@ -115,16 +115,23 @@ Overwrite = Annotated[
     bool,
     typer.Option("--overwrite", help="Let output files replace files in --output-dir that no case had written."),
 ]
-OnUnhandled = Annotated[
-    str,
-    typer.Option(
+
+
+def _on_unhandled(help: str) -> Any:
+    return typer.Option(
         "--on-unhandled",
         metavar="WORD",
-        help="When something fails that no rule takes up: fail (default), or hold the case for a person.",
+        help=f"When something fails that no rule takes up: {help}.",
         show_default=False,
         callback=lambda value: one_of("--on-unhandled", ("fail", "hold"))(value),
         autocompletion=lambda incomplete: complete_words(("fail", "hold"))(incomplete),
-    ),
+    )
+
+
+OnUnhandled = Annotated[str, _on_unhandled("fail, or hold the case for a person; default: as the flow says")]
+OnUnhandledByDefault = Annotated[
+    str,
+    _on_unhandled("fail (default), or hold the case for a person, where neither its flow nor who started it says"),
 ]
 LiveInputsMb = Annotated[
     int,

@@ -16,6 +16,8 @@ proposals_app = typer.Typer(invoke_without_command=True)
 app.add_typer(proposals_app, name="proposals")
 
 IDS_SHOWN = 5
+OF_FAILURES = ("avoid", "retire")
+"""Kinds whose rate is that of failures: how often a place failed, or a rule did not help."""
 ProposalArgument = Annotated[str, typer.Argument(metavar="PROPOSAL", help="A proposal's id, or its beginning.")]
 
 
@@ -32,7 +34,10 @@ def proposals(
     if context.json:
         print_json(found)
     elif not found:
-        say("There is nothing to propose: what has failed is handled, or has not failed often enough.")
+        say(
+            "There is nothing to propose: what has failed is handled, has not failed often enough, or no repair is"
+            " known that is likely to help against it, as against most errors of a program itself."
+        )
     else:
         print_table(("proposal", "kind", "state", "sure", "catches", "spoils", "what"), [_row(each) for each in found])
         say("mendflow proposals show PROPOSAL has the rule and its evidence", err=True)
@@ -106,7 +111,7 @@ def _row(found: Proposal) -> tuple[str | Text, ...]:
         found.id,
         found.kind,
         state_text(found.state),
-        _sure(seen.sure) if seen.sure is not None else "-",
+        _sure(seen.sure) if seen.sure is not None and found.kind not in OF_FAILURES else "-",
         f"{seen.caught:,} of {seen.of:,}",
         f"{seen.spoilt:,}",
         one_line(what, 300),
@@ -141,6 +146,8 @@ def _show(found: Proposal) -> None:
 def _show_evidence(found: Proposal) -> None:
     seen = found.evidence
     say(f"  would have caught {seen.caught:,} of {seen.of:,} that it is for{_examples(seen.caught_ids)}")
+    if found.exlet and (seen.sure is None or not seen.sure.tried):
+        say(f"  whether {found.exlet} would have mended them is not known: it was not tried for this cause")
     say(f"  would have spoilt {seen.spoilt:,} that another repair has cured{_examples(seen.spoilt_ids)}")
     for each in seen.similar:
         say(f"  {_similar(each)}")
@@ -176,5 +183,6 @@ def _show_state(found: Proposal) -> None:
     if found.state == "dismissed":
         say(f"  dismissed by {found.dismissed_by}: {found.why}")
     if found.state in ("open", "outdated"):
-        say(f"adopt it:    mendflow proposals adopt {found.id}")
+        effect = "" if found.kind == "retire" else " (on trial: it does nothing yet; with --in-force it does)"
+        say(f"adopt it:    mendflow proposals adopt {found.id}{effect}")
         say(f"or not:      mendflow proposals dismiss {found.id} --why TEXT")

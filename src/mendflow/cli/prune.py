@@ -260,7 +260,7 @@ def set_rule(
     view = context.run(lambda client: client.put_retention_rule(given), changes=True, begin=True)
     print_answer(context.json, view, f"rule {name} is set; mendflow prune with the same options applies it now")
     if not context.json and not has_server(context.target):
-        say("No server runs here: rules are applied while mendflow serve runs.", err=True)
+        say("No server runs here: rules are applied while mendflow serve or mendflow ui runs.", err=True)
 
 
 @prune.command("unset")

@@ -3,15 +3,16 @@ which values."""
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, say
 from mendflow.cli.rule_trees import shown_name
-from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES
+from mendflow.core.model.faults import INFRASTRUCTURE_CATEGORIES, Category
 from mendflow.core.model.repair import TOLD, Conclusion, ExceptionType
-from mendflow.core.model.repair_views import DecisionView, TrailStep
+from mendflow.core.model.repair_views import DecisionView, RetryState, TrailStep
 from mendflow.core.model.rules import ALL_TASKS, rule_text
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.undo_sentences import undone_sentences
@@ -113,13 +114,23 @@ def _happened(decision: DecisionView) -> str:
     return "failed" if decision.type is ExceptionType.ABORT else decision.type.value
 
 
+_RETRIES: Final[Mapping[RetryState, str]] = {
+    "spent": ", and the built-in rules leave it alone, as its `retries` are used up",
+    "none": ", and the built-in rules leave it alone, as its flow says `retries: 0`",
+}
+_MORE: Final = {Category.MEMORY: "more memory", Category.TIME: "more time"}
+"""What the built-in rules give a job that had too little."""
+
+
 def unhandled_text(decision: DecisionView) -> str:
     """What is done about an exception that no rule fits, and how one is added."""
     fits = "no rule fits this failure" if decision.type is ExceptionType.ABORT else "no rule fits this"
     if decision.retries == "left":
         lost = decision.fault is not None and decision.fault.category in INFRASTRUCTURE_CATEGORIES
         return f"{fits}; {'another pilot tries it again' if lost else 'it is tried again, as its `retries` say'}"
-    spent = ", and its `retries` are used up" if decision.retries == "spent" else ""
+    spent = _RETRIES.get(decision.retries, "")
+    if spent and decision.fault is not None and (more := _MORE.get(decision.fault.category)):
+        spent += f" (else they would have given it {more})"
     if decision.state == "waiting":
         return f"{fits}{spent}; it waits for a person: mendflow mend {decision.case} --exlet EXLET"
     if not decision.group or decision.type is not ExceptionType.ABORT:

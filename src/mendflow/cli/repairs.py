@@ -48,7 +48,7 @@ app.add_typer(compensations_app, name="compensations", help="List which flow und
 patterns_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(patterns_app, name="patterns", help="List the patterns of submission and of repair; add some.")
 
-REPAIRS = frozenset({"decided", "repairing", "repaired"})
+REPAIRS = frozenset({"decided", "repairing", "repaired", "tried in vain"})
 """What the exception service says of a repair as a whole; the rest are its steps."""
 
 OptionalCase = Annotated[

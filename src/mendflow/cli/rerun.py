@@ -17,7 +17,8 @@ from mendflow.cli.case_runs import rerun_group_locally, run_locally
 from mendflow.cli.connection import connect, has_server, run_async, say_folder
 from mendflow.cli.deployment import with_stored_files
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_arguments import load_one, source_of
+from mendflow.cli.flow_uploads import flow_to_send, sends_files
 from mendflow.cli.group_consent import may_rerun_group
 from mendflow.cli.interrupt import interrupts
 from mendflow.cli.options import (
@@ -33,7 +34,6 @@ from mendflow.cli.printing import print_json, say
 from mendflow.cli.remote_runs import Begin, RunOptions, run_on_server
 from mendflow.cli.rule_applying import restart_group, say_rerun
 from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, Wait, with_run_arguments
-from mendflow.cli.sent_files import flow_to_send, sends_files
 from mendflow.cli.unfinished_cases import say_continued
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
@@ -112,7 +112,7 @@ def rerun(
             await warn_of_changed_files(client, earlier)
             return await client.resume(earlier.id)
         _demand_ended(earlier)
-        if from_failed and earlier.status == "completed":
+        if from_failed and earlier.status == "completed" and not any(count.failed for count in earlier.counts):
             raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
         if corrected is not None:
             new = flow_to_send(corrected, earlier.inputs) if sends_files(target) else corrected
@@ -177,7 +177,7 @@ async def _rerun_with_flow(
     client: Client, earlier: CaseView, flow: Flow, cache: CachePolicy, *, again: list[str], origin: str
 ) -> CaseView:
     """The case's inputs, the file's flow."""
-    made = await with_stored_files(client, flow)
+    made = msgspec.structs.replace(await with_stored_files(client, flow), source=source_of(origin))
     inputs = await given_inputs(client, earlier, flow)
     came_from = msgspec.structs.replace(earlier.origin or CaseOrigin(), flow=origin)
     return await client.start_with_flow(

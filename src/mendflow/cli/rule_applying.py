@@ -13,15 +13,21 @@ from mendflow.client import Client
 from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair_views import ApplyResult, DecisionQuery
+from mendflow.core.model.rule_views import LeftReason
 from mendflow.core.model.views import CaseView
 from mendflow.pages.formatting import count_text
 
 DECISIONS_READ = 10_000
 MESSAGES = "-soap"
 """The end of the name under which the cases are numbered that messages begin."""
-LEFT_BY_RERUN = "somebody has stopped this before their turn, or another server has their cases"
-LEFT_BY_RULES = f"the rules say nothing of them, or {LEFT_BY_RERUN}"
-"""Why failures are left as they are: which of these it is, the answer does not tell."""
+LEFT_BECAUSE: Mapping[LeftReason, str] = {
+    "no-rule": "taken up by no rule",
+    "next-try": "waiting for the next try, which no rule changes",
+    "passed": "not what the case failed by",
+    "run-again": "of a case that was run again meanwhile",
+    "stopped": "not begun, as somebody has stopped this",
+    "elsewhere": "of a case that another server has",
+}
 NO_CASES: Mapping[str, str] = {}
 NOT_ANEW: Mapping[str, str] = {
     "running": "it has not ended",
@@ -111,13 +117,11 @@ async def apply_now(client: Client, group: str) -> ApplyResult:
 
 
 def say_rerun(restarted: GroupRerun) -> None:
-    _say_applied(
-        restarted.applied, restarted.reasons, restarted.started, restarted.not_started, left_because=LEFT_BY_RERUN
-    )
+    _say_applied(restarted.applied, restarted.reasons, restarted.started, restarted.not_started)
 
 
 def say_applied(applied: ApplyResult) -> None:
-    _say_applied(applied, refused_cases(applied), NO_CASES, NO_CASES, left_because=LEFT_BY_RULES)
+    _say_applied(applied, refused_cases(applied), NO_CASES, NO_CASES)
 
 
 def _say_applied(
@@ -125,8 +129,6 @@ def _say_applied(
     reasons: Mapping[str, str],
     started: Mapping[str, str],
     not_started: Mapping[str, str],
-    *,
-    left_because: str,
 ) -> None:
     """What was taken up, which cases go on, and why others do not. `started` run in the place of those that could not
     go on."""
@@ -137,10 +139,7 @@ def _say_applied(
         say(f"{count_text(len(waited), 'failure')} that waited {'is' if len(waited) == 1 else 'are'} taken up:")
         for id in waited[:TRIED_SHOWN]:
             say(f"  {id}")
-    if applied.left:
-        are = "is left as it is" if len(applied.left) == 1 else "are left as they are"
-        say(f"{count_text(len(applied.left), 'failure')} {are}: {names(applied.left)}")
-        say(f"  {left_because}")
+    _say_left(applied)
     for case, reason in reasons.items():
         if case in started:
             say(f"{started[case]} started in the place of {case}: {reason}")
@@ -154,6 +153,20 @@ def _say_applied(
         say(f"{id} waits for a person: {applied.refused[id]}")
     if not (applied.taken_up or applied.cases or applied.left or reasons):
         say("No case of this group waits, or has failed and was not run again: there is nothing to go on with.")
+
+
+def _say_left(applied: ApplyResult) -> None:
+    """Which failures stay as they are, by the reason."""
+    if not applied.left:
+        return
+    are = "is left as it is" if len(applied.left) == 1 else "are left as they are"
+    say(f"{count_text(len(applied.left), 'failure')} {are}:")
+    by_reason: dict[str, list[str]] = {}
+    for id in applied.left:
+        reason = applied.why_left.get(id)
+        by_reason.setdefault(LEFT_BECAUSE[reason] if reason else "the server does not say why", []).append(id)
+    for text, ids in by_reason.items():
+        say(f"  {text}: {names(ids)}")
 
 
 def _case_of(decision: str) -> str:

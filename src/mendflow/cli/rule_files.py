@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mendflow.cli.flow_files import is_flow_file, load_one
+from mendflow.cli.flow_arguments import is_flow_file, load_one
 from mendflow.client import Client
 from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest, NotFound, Problem
 from mendflow.core.model.flow import Flow

@@ -14,9 +14,10 @@ from mendflow.cli.connection import connect, has_server, run_async, say_folder
 from mendflow.cli.deployment import with_stored_files
 from mendflow.cli.dry_run import print_plan
 from mendflow.cli.exit_codes import ExitCode
-from mendflow.cli.flow_files import Xpath2As1, load_one
+from mendflow.cli.flow_arguments import Xpath2As1, load_one, source_of
 from mendflow.cli.flow_needs import demand_needs, limits_given, set_limits, warn_of_needs
 from mendflow.cli.flow_triggers import deployed_before, say_what_stays, warn_of_notices, warn_of_triggers
+from mendflow.cli.flow_uploads import flow_to_send
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.option_words import OptionValues, words_of
 from mendflow.cli.options import (
@@ -42,7 +43,6 @@ from mendflow.cli.printing import print_json, say
 from mendflow.cli.remote_runs import RunOptions, run_on_server
 from mendflow.cli.rule_files import put_rules_once, rules_for
 from mendflow.cli.run_arguments import USUAL_ARGUMENTS, RunArguments, Wait, with_run_arguments
-from mendflow.cli.sent_files import flow_to_send
 from mendflow.cli.start_message import build_start_message
 from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.cli.unfinished_cases import live_cases
@@ -184,7 +184,7 @@ def run(
     async def begin(client: Client) -> CaseView:
         await set_limits(client, limits, project)
         await (warn_of_needs if server else demand_needs)(client, loaded)
-        made = await with_stored_files(client, loaded)
+        made = msgspec.structs.replace(await with_stored_files(client, loaded), source=source_of(flow))
         if start_message is not None:
             await client.deploy(made, project=project)  # a message starts a case of what is deployed
         if given is not None:

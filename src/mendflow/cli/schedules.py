@@ -17,7 +17,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_triggers import CATCH_UPS, OVERLAPS
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.schedules import ScheduleSpec, ScheduleView
+from mendflow.core.model.schedules import BackfillView, ScheduleSpec, ScheduleView
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseView
@@ -60,7 +60,7 @@ def _list(context: CommandContext) -> None:
         return
     heads = ("schedule", "flow", "when", "zone", "state", "next", "last case", "its state", "problem")
     print_table(heads, [_row(view) for view in views], fold=8)
-    _warn_without_server(context)
+    _warn_if_not_served(views[0])
 
 
 def _row(view: ScheduleView) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ def add(
             f"  input {file_input}: its file as it is now; every case gets that. After a change add the schedule again."
         )
     _print_next(view)
-    _warn_without_server(context)
+    _warn_if_not_served(view)
 
 
 def _has_file(value: Value) -> bool:
@@ -218,7 +218,7 @@ def show(context: CommandContext, name: NameArgument) -> None:
             for each in view.history[:EVENTS_SHOWN]
         ]
         print_table(("due", "what", "times", "case", "why"), rows, fold=4)
-    _warn_without_server(context)
+    _warn_if_not_served(view)
 
 
 @schedules.command("pause")
@@ -239,7 +239,7 @@ def resume(context: CommandContext, name: NameArgument) -> None:
         return
     say(f"{name} goes on")
     _print_next(view)
-    _warn_without_server(context)
+    _warn_if_not_served(view)
 
 
 @schedules.command("remove")
@@ -276,7 +276,11 @@ def backfill(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Only list what would be started.")] = False,
 ) -> None:
     """Start a case for each past due time of a range that has none yet, the oldest first."""
-    view = context.run(lambda client: client.backfill_schedule(name, begin, end, dry_run=dry_run), changes=not dry_run)
+
+    async def plan(client: Client) -> tuple[BackfillView, ScheduleView]:
+        return await client.backfill_schedule(name, begin, end, dry_run=dry_run), await client.schedule(name)
+
+    view, schedule = context.run(plan, changes=not dry_run)
     if context.json:
         print_json(view)
         return
@@ -288,7 +292,7 @@ def backfill(
     if len(view.times) > TIMES_SHOWN:
         say(f"  and {len(view.times) - TIMES_SHOWN} more, up to {view.times[-1].text}")
     if not dry_run:
-        _warn_without_server(context)
+        _warn_if_not_served(schedule)
 
 
 def _print_next(view: ScheduleView) -> None:
@@ -297,9 +301,9 @@ def _print_next(view: ScheduleView) -> None:
         say(f"  next: {', '.join(_shown(times, at) for at in view.next)}")
 
 
-def _warn_without_server(context: CommandContext) -> None:
-    if not has_server(context.target):
-        say("no server runs here; schedules start cases only while `mendflow serve` runs", err=True)
+def _warn_if_not_served(view: ScheduleView) -> None:
+    if view.not_served:
+        say(view.not_served, err=True)
 
 
 def _times(spec: ScheduleSpec) -> DueTimes:

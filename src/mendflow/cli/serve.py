@@ -20,7 +20,7 @@ from mendflow.cli.level_waits import level_waits
 from mendflow.cli.log_options import with_log
 from mendflow.cli.mail_options import MailFrom, Smtp, SmtpPasswordFile
 from mendflow.cli.oidc_options import with_oidc
-from mendflow.cli.options import Data, LiveInputsMb, OnUnhandled, ServerTarget, Store
+from mendflow.cli.options import Data, LiveInputsMb, OnUnhandledByDefault, ServerTarget, Store
 from mendflow.cli.password_warning import warn_of_password
 from mendflow.cli.pilot_supervisor import GRACE_S, PilotSupervisor
 from mendflow.cli.printing import say
@@ -166,7 +166,7 @@ def serve(
         ),
     ] = CASES_PER_START,
     live_inputs_mb: LiveInputsMb = LIVE_INPUTS_BYTES // 10**6,
-    on_unhandled: OnUnhandled = "",
+    on_unhandled: OnUnhandledByDefault = "",
     level: Annotated[
         list[str] | None,
         typer.Option(

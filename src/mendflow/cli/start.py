@@ -11,9 +11,10 @@ from mendflow.cli.case_origins import origin_of
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import has_server, run_async
 from mendflow.cli.deployment import changed_defaults, demand_project, with_stored_files
-from mendflow.cli.flow_files import Xpath2As1, is_flow_file, load_one
+from mendflow.cli.flow_arguments import Xpath2As1, is_flow_file, load_one, source_of
 from mendflow.cli.flow_needs import warn_of_needs
 from mendflow.cli.flow_triggers import deployed_before, say_what_stays, warn_of_notices, warn_of_triggers
+from mendflow.cli.flow_uploads import flow_to_send, sends_files
 from mendflow.cli.inputs import read_inputs, upload_inputs, with_default_files
 from mendflow.cli.options import (
     Again,
@@ -34,7 +35,6 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.printing import print_answer, say
 from mendflow.cli.remote_runs import run_on_server, run_options
-from mendflow.cli.sent_files import flow_to_send, sends_files
 from mendflow.cli.summary import relative
 from mendflow.cli.unfinished_cases import running_server_text
 from mendflow.client import Client
@@ -116,7 +116,7 @@ def start(
             meant = flow_to_send(file, given, values) if sends_files(context.target) else file
         await warn_of_needs(client, meant)
         begin_case = (
-            partial(client.start_with_flow, await with_stored_files(client, meant), project=project)
+            partial(client.start_with_flow, await _sent(client, meant, flow), project=project)
             if file is not None
             else partial(client.start, meant.name)
         )
@@ -161,6 +161,11 @@ def _demand_wait(target: ServerTarget, *, wait: bool, for_its_end: bool) -> None
         )
     if wait and not has_server(target) and not store_url():
         raise InvalidRequest("no server runs here, so its end would never come: mendflow run FLOW runs it by itself")
+
+
+async def _sent(client: Client, flow: Flow, file: str) -> Flow:
+    """The flow as it is sent along, with its own file."""
+    return msgspec.structs.replace(await with_stored_files(client, flow), source=source_of(file))
 
 
 async def _deployed_flow(client: Client, name: str, project: str) -> Flow:

@@ -44,11 +44,13 @@ def ui(
         run_async(_show_server(context, case, browser=not no_browser))
         return
     target = context.target
-    if not target.has_store:
+    if case and not target.has_store:
         raise NotFound(
-            f"there is nothing to show at {target.folder} yet: run a flow here first (mendflow run FLOW), start a"
-            " server (mendflow serve --jobs 4), or name one by --server URL or MENDFLOW_SERVER"
+            f"there is no case at {target.folder} yet: run a flow here first (mendflow run FLOW), or name a server by"
+            " --server URL or MENDFLOW_SERVER"
         )
+    if not target.has_store:
+        say(f"there is nothing at {target.folder} yet; flows can be written and started on the page", err=True)
     say_folder(target)
     run_loop(_show_folder(target, case, slots, json=context.json, browser=not no_browser))
 
@@ -59,8 +61,8 @@ async def _show_server(context: CommandContext, case: str, *, browser: bool) -> 
 
 
 async def _show_folder(target: ServerTarget, case: str, slots: int, *, json: bool, browser: bool) -> None:
-    """Serve the folder until Ctrl-C, with a pilot, so that what is started on the page runs. Cases that were stopped
-    stay so until somebody resumes them."""
+    """Serve the folder until Ctrl-C, with a pilot, so that what is started on the page runs, and what is
+    due by the clock. Cases that were stopped stay so until somebody resumes them."""
     with interrupts() as caught:
         async with start_local_cluster(target.folder, caught.event, slots=slots, stays=True) as cluster:
             async with Client(cluster.url) as client:

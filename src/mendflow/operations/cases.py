@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from mendflow.core.model.flow import Flow, UnhandledPolicy
+from mendflow.core.model.flow_files import FlowFileView
 from mendflow.core.model.parameters import NUMBER_MAX, AfterPage, Condition, LongLimit, Offset, OneOf
 from mendflow.core.model.repair_views import HistoryEntry, TriggerView
 from mendflow.core.model.values import Value
@@ -52,8 +53,8 @@ class CaseCalls(Calls, tag="cases"):
         jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin`
         says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what
         depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes
-        up, unless the flow says otherwise. With `resume`, a stopped case of the same flow and inputs is continued
-        instead."""
+        up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case
+        of the same flow and inputs is continued instead."""
 
     @operation("POST", "/cases/with-flow", AUTHORS, NEW_FLOW, status=201, repeatable=True)
     async def start_with_flow(
@@ -101,6 +102,10 @@ class CaseCalls(Calls, tag="cases"):
     async def flow_of(self, case: CaseName) -> Flow:
         """The flow that a case was started with."""
 
+    @operation("GET", "/cases/{case}/flow/file", VIEWERS, CASE)
+    async def flow_file_of(self, case: CaseName) -> FlowFileView:
+        """The file that the flow of a case was read from, in the version that the case was started with."""
+
     @operation("GET", "/cases/{case}/items", VIEWERS, CASE, id="items")
     async def find_items(
         self,
@@ -109,13 +114,15 @@ class CaseCalls(Calls, tag="cases"):
         state: Annotated[str, OneOf(ItemState)] = "",
         name: str = "",
         where: Condition = "",
+        also: Condition = "",
         limit: LongLimit = 1000,
         offset: Offset = 0,
         after: AfterPage = "",
     ) -> ItemPage:
         """A case's items. They come in the order in which they last began. `after` is the `place` of the last item of
         the page before, or the header `Mendflow-Next`. With a condition the page may be short, and `Mendflow-Next` says
-        from where to continue."""
+        from where to continue. `also` is a further condition, which must hold besides `where`: what a page adds to what
+        a person typed."""
 
     @operation("GET", "/cases/{case}/items/{item:path}", VIEWERS, CASE)
     async def item(self, case: CaseName, item: str) -> ItemView:

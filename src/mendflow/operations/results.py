@@ -9,7 +9,7 @@ from mendflow.core.model.parameters import Count, Limit
 from mendflow.core.model.views import CachePolicy, ResultView
 from mendflow.operations.names import JobName, ProjectName
 from mendflow.operations.operation import Calls, operation
-from mendflow.operations.roles import ADMINISTRATORS, VIEWERS
+from mendflow.operations.roles import ADMINISTRATORS, OPERATORS, VIEWERS
 from mendflow.operations.subjects import FORECAST_FLOW, INSTALLATION, JOB, LISTED
 
 WantedResults = Annotated[list[WantedResult], Meta(max_length=1000, description="At most 1,000 at a time.")]
@@ -26,7 +26,7 @@ class ResultCalls(Calls, tag="results"):
         """The result of a job, and what it was made from. Of a job that took its result from the cache it is that
         one."""
 
-    @operation("POST", "/results/forecast", VIEWERS, FORECAST_FLOW, repeatable=True, audited=False)
+    @operation("POST", "/results/forecast", OPERATORS, FORECAST_FLOW, repeatable=True, audited=False)
     async def forecast_results(
         self, flow: str, jobs: WantedResults, *, cache: CachePolicy = "declared", project: ProjectName = ""
     ) -> list[ResultForecast]:

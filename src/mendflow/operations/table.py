@@ -284,8 +284,10 @@ def methods_at(path: str) -> list[str]:
 
 
 def _at(path: str) -> dict[str, ApiOperation]:
-    words = [word for word in path.split("/") if word]
     whole, root = _index()
+    if (plain := whole.get(path.removeprefix("/"))) is not None:
+        return plain
+    words = [word for word in path.split("/") if word]
     if (plain := whole.get("/".join(words))) is not None:
         return plain
     node = root

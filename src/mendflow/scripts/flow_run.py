@@ -12,6 +12,7 @@ from mendflow.cli.progress import is_held
 from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict
+from mendflow.core.model.ids import without_item
 from mendflow.core.model.views import CASE_END_STATES, CaseView, ItemView
 from mendflow.formats.python.flows import FlowFunction
 from mendflow.pages.formatting import one_line, plain_text
@@ -197,7 +198,7 @@ async def failure_text(client: Client, case: CaseView) -> str:
 
 
 def failed_lines(item: ItemView) -> list[str]:
-    message = one_line(item.fault.message, 400) if item.fault else "failed"
+    message = one_line(without_item(item.fault.message, item.item), 400) if item.fault else "failed"
     log = plain_text((item.fault.log_tail if item.fault else "") or item.log_tail).strip("\n")
     told = f"{item.fault.name}: " if item.fault and item.fault.data and "types" in item.fault.data else ""
     return [f"  job {item.shown}: {told}{message}", *(f"    | {line}" for line in end_of_output(log, LOG_LINES))]

@@ -10,8 +10,8 @@ import hashlib
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -27,6 +27,13 @@ from mendflow.lazy import lazy_pattern
 from mendflow.local_accounts import ACCOUNT_STATE
 from mendflow.operations.roles import OPERATORS, VIEWERS, AllowedRoles
 from mendflow.operations.table import API, find_operation
+from mendflow.server.access_headers import (
+    ADMITTED_BY_ACCOUNT,
+    ADMITTED_HEADER,
+    ADMITTED_STATE,
+    FORWARDED_HEADER,
+    access_headers,
+)
 from mendflow.server.failed_attempts import NOTHING_SHOWN, AttemptThrottle
 from mendflow.server.local_callers import ANONYMOUS, READ_METHODS, admit_local
 from mendflow.server.private_files import require_private
@@ -211,34 +218,34 @@ class AccessControl:
     async def receive(self, scope: "HTTPScope") -> Principal:
         """Who sent this request, if it may ask this. What fails is counted, and slowed down where there is much of
         it."""
-        origin = origin_of(scope)
-        with self._counting(origin):
-            token = next((_token_of(value) for name, value in scope["headers"] if name == b"authorization"), b"")
-            if token:
+        origin, sent = origin_of(scope), access_headers(scope["headers"])
+        try:
+            if token := _token_of(sent.get(b"authorization", b"")):
                 await self._look_further(token, origin)
-            return self.admit(scope["method"], scope["path"], scope["headers"], origin)
+            caller = self.admit(scope["method"], scope["path"], sent.items(), origin)
+        except (Unauthorized, Forbidden) as error:
+            self.note_failure(origin, str(error.fields.get("reason", "")))
+            raise
+        by_account = self.is_local and bool(caller.name) and not (token and self.find(sent.items()))
+        scope.setdefault("state", {})[ADMITTED_STATE] = ADMITTED_BY_ACCOUNT if by_account else b""
+        return caller
 
     async def identify(self, token: str, origin: RequestOrigin) -> Principal:
         """Who has this token, with which somebody wants to sign in."""
-        with self._counting(origin):
+        try:
             await self._look_further(token.encode(), origin)
             if (caller := self._find(token_hash(token))) is None:
                 raise _unknown_token()
-            return caller
+        except (Unauthorized, Forbidden) as error:
+            self.note_failure(origin, str(error.fields.get("reason", "")))
+            raise
+        return caller
 
     async def holder(self, sha256: str) -> Principal | None:
         """Who has the token with this hash; None if it was revoked. Raises if it has expired."""
         if self._find(sha256) is None:
             await self._read_stored()
         return self._find(sha256)
-
-    @contextmanager
-    def _counting(self, origin: RequestOrigin) -> Iterator[None]:
-        try:
-            yield
-        except (Unauthorized, Forbidden) as error:
-            self.note_failure(origin, str(error.fields.get("reason", "")))
-            raise
 
     def note_failure(self, origin: RequestOrigin, reason: str) -> None:
         """Count an attempt to get in; raises if there were too many from there."""
@@ -276,18 +283,18 @@ class AccessControl:
         self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]], origin: RequestOrigin | None = None
     ) -> Principal:
         """Without an origin, it is this process itself that asks."""
-        sent = _access_headers(headers)
+        sent = access_headers(headers)
+        shown = sent.get(b"authorization", b"")
         if path.startswith(DOMAIN):
             return ANONYMOUS  # whose token it is, the connections say
         if path.startswith(PEERS) or _normalized_path(path).startswith(PEERS):
-            return self._admit_peer(sent.get(b"authorization", b""))
-        shown = sent.get(b"authorization", b"")
+            return self._admit_peer(shown)
         sha256 = _sha256_of(shown)
         caller = self._find(sha256)
-        if caller is None and self.is_local:
-            account = origin.account if origin is not None else os.geteuid()
-            return admit_local(method, sent, account, anybody=allowed_roles(method, path).anybody)
         allowed = allowed_roles(method, path)
+        if caller is None and self.is_local and self._came_by_account(sent):
+            account = origin.account if origin is not None else os.geteuid()
+            return admit_local(method, sent, account, anybody=allowed.anybody)
         if caller is None:
             if allowed.anybody:
                 return ANONYMOUS
@@ -303,6 +310,12 @@ class AccessControl:
                 del self._told[next(iter(self._told))]
             self._hide(shown.partition(b" ")[2].strip().decode("latin-1"))
         return caller
+
+    def _came_by_account(self, sent: Mapping[bytes, bytes]) -> bool:
+        """Whether the account that a request comes from says who asks. One that another server forwards comes from
+        that server's account, whoever asked there: it says whether it admitted the request by an account itself."""
+        is_from_server = FORWARDED_HEADER in sent and self.is_from_server(sent.items())
+        return not is_from_server or sent.get(ADMITTED_HEADER) == ADMITTED_BY_ACCOUNT
 
     def _find(self, sha256: str) -> Principal | None:
         """Who has the token with this hash."""
@@ -352,7 +365,7 @@ class AccessControl:
     def is_forwarded(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
         """Whether another server forwarded this request. Only a server's token can say so; the caller's own token is
         checked again here."""
-        shown = _access_headers(headers).get(FORWARDED_HEADER)
+        shown = access_headers(headers).get(FORWARDED_HEADER)
         return shown is not None and self._admit_peer(shown) is _PEER
 
     def is_from_server(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -369,11 +382,6 @@ class AccessControl:
         return _PEER
 
 
-def application_of(headers: Iterable[tuple[bytes, bytes]]) -> str:
-    """What servers call that which they do together, if a server says so here."""
-    return next((value.decode("latin-1") for name, value in headers if name == APPLICATION_HEADER), "")
-
-
 def _unknown_token() -> Unauthorized:
     return Unauthorized("this server does not know that token: ask whoever runs it for one of yours", reason="unknown")
 
@@ -386,18 +394,6 @@ def _token_of(authorization: bytes) -> bytes:
 def _sha256_of(authorization: bytes) -> str:
     token = _token_of(authorization)
     return hashlib.sha256(token).hexdigest() if token else ""
-
-
-def _access_headers(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
-    """The headers that access is decided by. A header that is sent twice is refused: a proxy in front of this server
-    could read the other value."""
-    sent: dict[bytes, bytes] = {}
-    for name, value in headers:
-        if name in _ACCESS_HEADERS:
-            if name in sent:
-                raise InvalidRequest(f"the header {name.decode('latin-1')} was sent twice; send it once")
-            sent[name] = value
-    return sent
 
 
 def is_allowed(caller: Principal, method: str, path: str) -> bool:
@@ -430,11 +426,4 @@ def _normalized_path(path: str) -> str:
 
 
 _SLASHES = lazy_pattern("/{2,}")
-FORWARDED_HEADER = b"x-mendflow-passed-on"
-"""The header by which a server tells another that it forwards a request; its value is the servers' own token."""
-APPLICATION_HEADER = b"x-mendflow-application"
-"""The header by which a server tells another what they call something that they do together. Nobody else is heard."""
-_ACCESS_HEADERS = frozenset(
-    {b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", FORWARDED_HEADER}
-)
 _PEER = Principal("", frozenset())

@@ -17,7 +17,8 @@ from mendflow.core.model.errors import RequestError, TooManyRequests, Unreachabl
 from mendflow.core.model.principals import PILOT, Principal
 from mendflow.operations.table import API
 from mendflow.server import error_bodies, error_responses
-from mendflow.server.access import DOMAIN, PEERS, AccessControl, application_of, origin_of
+from mendflow.server.access import DOMAIN, PEERS, AccessControl, origin_of
+from mendflow.server.access_headers import application_of
 from mendflow.server.api_description import ApiDescription
 from mendflow.server.case_forwarding import CaseForwarder, CaseHomeLookup
 from mendflow.server.compression import compressed
@@ -137,14 +138,14 @@ class Api:
         if scope["path"].startswith(DOMAIN):
             await self._on_record(scope, receive, send, None, self.domains)
             return
-        forwarded = self._is_forwarded(scope)
-        request.is_known = bool(caller.name) or self.quotas.is_free(caller) or forwarded
+        request.is_known = bool(caller.name) or self.quotas.is_free(caller) or self._is_forwarded(scope)
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name, caller.projects)
             return
         if scope["path"] in LOOKUP_PATHS and scope["method"] == "POST":
             await self.lookups(scope, receive, send, caller.name, caller.projects)
             return
+        forwarded = self._is_forwarded(scope)
         if caller.roles == {PILOT} and not forwarded and scope["path"] != HEALTH_PATH:
             await self.quotas.answer_pilot(
                 caller, receive, send, lambda receive, send: self._answer_admitted(scope, receive, send, caller)
@@ -193,6 +194,7 @@ class Api:
     ) -> None:
         answer = self.audit.watch(scope, send, caller)
         if answer is None:
+            await self.audit.note_unrecorded(scope, caller)
             await handler(scope, receive, send)
             return
         try:
@@ -279,7 +281,7 @@ def create_app(
     app = Api(parameters.Served(domain, open_requests, file_bytes_max, sign_in, EventFeed(domain)))
     app.web = WebApp(WEB_FILES)
     app.access, app.exchange, app.peers = access, PilotExchangeHandler(domain, let_go), PeerEndpoint(peer)
-    app.quotas, app.audit = RequestQuotas(requests_per_s), RequestAudit(audit)
+    app.quotas, app.audit = RequestQuotas(requests_per_s), RequestAudit(audit, domain.unrecorded_acts)
     app.lookups, app.domains = PilotLookups(domain), DomainEndpoint(gate)
     app.soap_handler = (
         soap.SoapHandler(gateway, open_requests, url, find_project=domain.project_lookup.of_flow)

@@ -7,7 +7,9 @@ inputs of the cases that mend it, and in what rules have found there.
 
 What a case was given, the defaults of its flow, what a schedule gives and the arguments of functions may hold secrets
 too: of these, texts are hidden whose names say so, as in contexts. Whoever starts cases sees them, and so can start one
-with the same. The key of a result is a digest of all of that, and would show whether a guess is right: it is hidden."""
+with the same. So it is of what a user task is about, and of its answer, also for those who claim and end it: what they
+send is taken as they send it. The key of a result is a digest of all of that, and would show whether a guess is right:
+it is hidden."""
 
 import re
 from typing import Any, Final
@@ -15,10 +17,11 @@ from typing import Any, Final
 import msgspec
 
 from mendflow.core.model.comparisons import ValueDifference
-from mendflow.core.model.flow import Input
+from mendflow.core.model.flow import Input, UserTask
+from mendflow.core.model.flow_files import FlowFileView
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.repair_views import FailureView
-from mendflow.core.model.views import CaseView, ResultView
+from mendflow.core.model.views import CaseView, ResultView, UserTaskView
 from mendflow.core.recovery.redaction import REDACTED, redact
 from mendflow.operations.operation import ApiOperation
 
@@ -30,7 +33,9 @@ _PATH_TO_DATA: Final = re.compile(r"(?<![\w.])data\b|\bitem\.data\b|\bjob\.env\b
 
 def without_env_values(answer: Any, operation: ApiOperation, *, whole: bool) -> Any:
     """The answer as the caller may see it. What viewers may not ask for, as engines ask for orders, stays whole."""
-    return answer if whole or operation.allowed.project != "viewer" else _hidden(answer)
+    if whole or (operation.allowed.project != "viewer" and not isinstance(answer, UserTaskView)):
+        return answer
+    return _hidden(answer)
 
 
 def _hidden(value: Any) -> Any:
@@ -56,6 +61,8 @@ def _hidden_fields(fields: dict[Any, Any]) -> dict[Any, Any]:
     new = {name: _hidden_field(name, each) for name, each in fields.items()}
     if fields.get("kind") == "job" and isinstance(data := fields.get("data"), dict):
         new["data"] = _hidden_data(data, fields.get("outputs"))
+    if fields.get("kind") == "user-task" and "outputs" in fields:
+        new["outputs"] = _without_secrets(new["outputs"])
     for name in GIVEN & fields.keys():
         new[name] = _without_secrets(new[name])
     if isinstance(path := fields.get("path"), str) and _PATH_TO_DATA.search(path):
@@ -132,6 +139,12 @@ def _hidden_views(view: msgspec.Struct) -> dict[str, Any]:
         return {"candidates": [each for each in view.candidates if not _PATH_TO_DATA.search(each.condition)]}
     if isinstance(view, CaseView) and view.mends_item is not None:
         return {"inputs": _hidden_data(view.inputs, {})}
+    if isinstance(view, UserTaskView):
+        return {name: _without_secrets(_hidden(getattr(view, name))) for name in ("data", "outputs")}
+    if isinstance(view, UserTask):
+        return {"data": _without_secrets(_hidden(view.data))}
     if isinstance(view, Job | ResultView) and view.key:
         return {"key": REDACTED}
+    if isinstance(view, FlowFileView) and view.text:
+        return {"text": "", "reason": "its text is for those who may start cases of it: an environment may stand in it"}
     return {}

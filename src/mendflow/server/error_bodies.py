@@ -6,14 +6,16 @@ An exception that nobody foresaw is our bug: the caller gets an id, the log gets
 from __future__ import annotations
 
 import logging
+import time
 import uuid
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 import msgspec
 
 from mendflow.core.model.errors import (
     InternalError,
     RequestError,
+    StoreUnavailable,
     TemporarilyUnavailable,
     TooManyRequests,
     Unauthorized,
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("mendflow.server")
 
+
+LOG_AGAIN_S: Final = 60.0
+_logged: Final[dict[str, float]] = {}
+"""What was said of the store last, and when it may be said again."""
 
 BAD_TEXT = "the {} is no text in UTF-8; encode it so, or send bytes as a file"
 
@@ -54,7 +60,25 @@ def _as_json(value: object) -> object:
 _encoder = msgspec.json.Encoder(enc_hook=_as_json)
 
 
+def for_clients(error: RequestError) -> RequestError:
+    """The error as whoever asks may know it: the address of the store is for the log."""
+    if not isinstance(error, StoreUnavailable):
+        return error
+    _log_store(error.message)
+    return StoreUnavailable(error.told, told=error.told)
+
+
+def _log_store(reason: str) -> None:
+    """Once in a while: while a store is away, every request is answered so."""
+    now = time.monotonic()
+    if now >= _logged.get(reason, 0.0):
+        _logged.clear()
+        _logged[reason] = now + LOG_AGAIN_S
+        log.warning("requests are refused because the store cannot be used: %s", reason)
+
+
 def body_of(error: RequestError) -> bytes:
+    error = for_clients(error)
     return _encoder.encode({"code": error.code, "message": error.message, "fields": error.fields})
 
 

@@ -17,7 +17,7 @@ from litestar.types import HTTPScope, Message, Receive, Scope, Send
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.overview import OverviewView, PilotTotals, SiteTotals, WaitingReason
 from mendflow.core.model.repair_views import ApplyResult, DrainResult, LevelView
-from mendflow.core.model.rule_views import ApplyProgress
+from mendflow.core.model.rule_views import ApplyProgress, LeftReason
 from mendflow.core.model.views import CaseView
 from mendflow.operations.table import API
 from mendflow.server.case_forwarding import EVENT_STREAM, CaseHomeLookup
@@ -162,8 +162,20 @@ def _applied(answers: Sequence[ApplyResult] | Sequence[ApplyProgress]) -> dict[s
     cases = list(dict.fromkeys(case for each in answers for case in each.cases))
     refused = {id: reason for each in answers for id, reason in _own_refusals(each, cases).items()}
     done = {*taken_up, *refused}
-    left = [id for id in dict.fromkeys(id for each in answers for id in _own_left(each, cases)) if id not in done]
-    return {"taken_up": taken_up, "left": left, "cases": cases, "refused": refused}
+    told: dict[str, list[LeftReason | None]] = {}
+    for each in answers:
+        for id in _own_left(each, cases):
+            if id not in done:
+                told.setdefault(id, []).append(each.why_left.get(id))
+    why_left = {id: reason for id, reasons in told.items() if (reason := _known_reason(reasons))}
+    return {"taken_up": taken_up, "left": [*told], "why_left": why_left, "cases": cases, "refused": refused}
+
+
+def _known_reason(told: Sequence[LeftReason | None]) -> LeftReason | None:
+    """The server that has the case knows better than those that have not. One of an older version gives no reason, and
+    may be the one that has it."""
+    better = next((each for each in told if each not in (None, "elsewhere")), None)
+    return better or (None if None in told else "elsewhere")
 
 
 def _own_left(answer: ApplyResult | ApplyProgress, cases: Sequence[str]) -> list[str]:

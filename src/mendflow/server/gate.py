@@ -110,6 +110,8 @@ class ProjectGate:
         elif found is None:
             found = self._new(subject, name, wanted)
         elif wanted and wanted != found:
+            if not subject.makes:
+                self.demand("viewer", found, subject.kind, name)
             raise Conflict(f"{subject.kind} {name} belongs to another project, and stays there; take another name")
         else:
             self.demand(self.operation.allowed.project, found, subject.kind, name, is_name=subject.makes)

@@ -86,7 +86,7 @@ async def _demand_teacher(gate: "ProjectGate", wish: Any, rules: str, project: s
 
 async def _demand_known_exlet(gate: "ProjectGate", exlet: str, rules: str, project: str) -> None:
     """An exlet that the rules do not have, as a deployed flow, is added to them when it is named: that is teaching."""
-    if not gate.caller.may("author", project) and await gate.domain.would_teach(exlet, rules):
+    if not gate.caller.may("author", project) and await gate.domain.would_teach(exlet, rules, project):
         raise Forbidden(
             f"neither the rules of {rules} nor the default rules have an exlet {exlet!r:.100}; an author of project"
             f" {project} adds it to them",

@@ -260,7 +260,7 @@ class OidcIssuer:
                 reason="unknown",
             )
         roles, projects = set[str](), dict[str, ProjectRole]()
-        for value in _words(claim(claims, self.options.roles)) if self.options.roles else ():
+        for value in claim_values(claims, self.options.roles) if self.options.roles else ():
             meant = self.options.mapping.get(value)
             if meant is None and not self.options.mapping and value.startswith(PREFIX):
                 meant = value.removeprefix(PREFIX)
@@ -271,6 +271,7 @@ class OidcIssuer:
         return Principal(name, frozenset(roles), projects)
 
 
+SCOPE: Final = "scope"
 ALGORITHMS: Final[dict[str, Callable[[Mapping[str, Any]], bool]]] = {
     "RS256": lambda key: key.get("kty") == "RSA",
     "ES256": lambda key: key.get("kty") == "EC" and key.get("crv") == "P-256",
@@ -306,9 +307,12 @@ def claim(claims: Mapping[str, Any], path: str) -> Any:
     return found
 
 
-def _words(value: Any) -> list[str]:
+def claim_values(claims: Mapping[str, Any], path: str) -> list[str]:
+    """The texts of a list, or the one text that a claim is: a group may be called `team admin`. Only of `scope` the
+    standard says that it is several words with spaces between them (RFC 8693, 4.2)."""
+    value = claim(claims, path)
     if isinstance(value, str):
-        return value.split()
+        return value.split(" ") if path == SCOPE else [value]
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 

@@ -77,6 +77,7 @@ def describe(routes: Sequence[HTTPRouteHandler], dependencies: Mapping[str, Prov
     config = OpenAPIConfig(
         title="mendflow",
         version=VERSION,
+        description="What has the character NUL in a name, an id or another text of its form is refused (400).",
         use_handler_docstrings=True,
         operation_id_creator=lambda handler, _method, _path: handler.handler_name,
     )

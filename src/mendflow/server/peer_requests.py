@@ -1,8 +1,10 @@
 """One request to another server on the same store, its answer streamed back as it comes.
 
 Only addresses from server documents are used: no caller can name one. A forwarded request carries the caller's own
-token, which the other server checks again, and the servers' token, which tells the other server not to forward it once
-more. If the other server is found dead, the request is not waited for any longer."""
+token or cookie, which the other server checks again, and the servers' token, which tells the other server not to
+forward it once more. It also says whether this server admitted the caller by its account: the other server sees the
+account of this server, and admits nobody by that otherwise. If the other server is found dead, the request is not
+waited for any longer."""
 
 from __future__ import annotations
 
@@ -10,18 +12,27 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
 from mendflow.core.model.errors import TemporarilyUnavailable, Unreachable
 from mendflow.lazy import LazyModule
-from mendflow.server.access import APPLICATION_HEADER, FORWARDED_HEADER
+from mendflow.server.access_headers import (
+    ADMITTED_HEADER,
+    ADMITTED_STATE,
+    APPLICATION_HEADER,
+    FORWARDED_HEADER,
+    OF_SERVERS,
+)
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.tls import NO_TLS_SETTINGS, ClientTls, NewestContext
 
 if TYPE_CHECKING:
     import aiohttp
+    import yarl
     from litestar.types import HTTPScope
 else:
     aiohttp = LazyModule("aiohttp")
+    yarl = LazyModule("yarl")
 
 CONNECT_S: Final = 2
 CHUNK_WAIT_S: Final = 75
@@ -33,10 +44,14 @@ _HOP_BY_HOP_HEADERS: Final = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer trailers"
     b" transfer-encoding upgrade".split()
 )
-_OWN_HEADERS: Final = frozenset(
-    {b"host", b"content-length", b"expect", b"origin", b"sec-fetch-site", FORWARDED_HEADER, APPLICATION_HEADER}
-)
+_OWN_HEADERS: Final = OF_SERVERS.union(b"host content-length expect origin sec-fetch-site".split())
 """Headers that are set anew, or were checked already by the server that was asked first."""
+_NEVER_HOP_BY_HOP: Final = frozenset(
+    b"authorization cookie mendflow-request x-mendflow-user x-request-id content-type content-encoding".split()
+)
+"""Whoever names one of these in `Connection` would change who asks, or what."""
+_PLAIN: Final = "/%:@!$&'()*+,;=-._~[]|\\^`{}\"<>"
+"""What stays as it was sent in an address: one that is written in another way may be another one."""
 
 Headers = list[tuple[bytes, bytes]]
 Find = Callable[[str], ServerDocument | None]
@@ -69,6 +84,8 @@ class PeerRequests:
             for name, value in end_to_end_headers(scope["headers"], _OWN_HEADERS)
         ]
         headers.append((FORWARDED_HEADER.decode(), self._authorization))
+        if admitted := scope["state"].get(ADMITTED_STATE):
+            headers.append((ADMITTED_HEADER.decode(), admitted.decode()))
         if application:
             headers.append((APPLICATION_HEADER.decode(), application))
         method = str(scope["method"])
@@ -130,15 +147,14 @@ def end_to_end_headers(headers: Iterable[tuple[bytes, bytes]], without: frozense
     """The end-to-end headers: those that a proxy passes on."""
     given = [(name.lower(), value) for name, value in headers]
     named = {word.strip().lower() for name, value in given if name == b"connection" for word in value.split(b",")}
-    return [
-        (name, value)
-        for name, value in given
-        if name not in _HOP_BY_HOP_HEADERS and name not in without and name not in named
-    ]
+    left_out = _HOP_BY_HOP_HEADERS | without | (named - _NEVER_HOP_BY_HOP)
+    return [(name, value) for name, value in given if name not in left_out]
 
 
-def _address(server: ServerDocument, scope: HTTPScope) -> str:
+def _address(server: ServerDocument, scope: HTTPScope) -> yarl.URL:
+    """The path and the query as they were sent: dots that were percent-encoded would lead elsewhere, and this server
+    has decided about what it was sent."""
     if not server.url.startswith(("http://", "https://")):
         raise unreachable(server.id)  # it has only just started, and has not announced its address yet
-    query = scope["query_string"].decode("latin-1")
-    return f"{server.url.rstrip('/')}{scope['raw_path'].decode('latin-1')}{f'?{query}' if query else ''}"
+    path, query = quote(scope["raw_path"], _PLAIN), quote(scope["query_string"], _PLAIN + "?")
+    return yarl.URL(f"{server.url.rstrip('/')}{path}{f'?{query}' if query else ''}", encoded=True)

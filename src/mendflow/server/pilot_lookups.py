@@ -42,5 +42,9 @@ class PilotLookups:
         if path == LOCATE_PATH:
             return _encoder.encode(await self._domain.locate(decode_body(_locate_decoder, body), projects=projects))
         if path == FILES_PATH:
-            return _encoder.encode(await self._domain.store_files(decode_body(_files_decoder, body)))
+            files = decode_body(_files_decoder, body)
+            stored = await self._domain.store_files(files)
+            if projects:
+                await self._domain.file_readers.note_all_given(who, files.contents)
+            return _encoder.encode(stored)
         return _encoder.encode(await self._domain.place(decode_body(_place_decoder, body), who=who))

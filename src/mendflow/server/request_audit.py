@@ -29,6 +29,8 @@ from mendflow.services.base.buckets import BoundedCounts, Bucket, BucketTable
 if TYPE_CHECKING:
     from litestar.types import HTTPScope, Message, Send
 
+    from mendflow.services.audit.unrecorded_acts import UnrecordedActs
+
 REFUSED: Final = frozenset({401, 403})
 REFUSALS_MAX: Final = 100
 REFUSALS_PER_S: Final = 1.0
@@ -109,10 +111,11 @@ class Refusals:
 
 
 class RequestAudit:
-    """`log` is None where nothing is put on record."""
+    """`log` is None where nothing is put on record; that something was done is then told to `unrecorded`."""
 
-    def __init__(self, log: AuditLog | None) -> None:
+    def __init__(self, log: AuditLog | None, unrecorded: UnrecordedActs) -> None:
         self._log = log
+        self._unrecorded = unrecorded
         self._refusals = Refusals()
 
     def watch(
@@ -125,17 +128,20 @@ class RequestAudit:
             return None
         method, path = scope["method"], scope["path"]
         operation = find_operation(method, path)
-        name = operation.name if operation is not None else ""
-        audited = operation is not None and operation.audited
-        if operation is None and path.startswith(SOAP) and method == "POST":
-            name, audited = f"soap.{path.removeprefix(SOAP).partition('/')[0]}", True
-        if name == "store_file" and caller is not None and caller.roles == {PILOT}:
-            audited = False  # the outputs of a job: the case has them
+        name, audited = _named(operation, method, path, caller)
         if not audited and _only_reads(operation, method) and _shows_nothing(refusal):
             return None
         object = _object(operation.path, scope) if operation is not None else path.removeprefix(SOAP)
         known = RequestNote(name or f"{method} {bounded(path)}", object, caller.name if caller is not None else "")
         return AnswerOnRecord(self._log, self._refusals, scope, send, known, always=audited, admitted=refusal is None)
+
+    async def note_unrecorded(self, scope: HTTPScope, caller: Principal | None) -> None:
+        """Nothing is put on record here: if this request is one that would be, it is noted that something was not."""
+        if self._log is None:
+            method, path = scope["method"], scope["path"]
+            _, audited = _named(find_operation(method, path), method, path, caller)
+            if audited:
+                await self._unrecorded.note()
 
 
 class AnswerOnRecord:
@@ -187,8 +193,8 @@ class AnswerOnRecord:
                 self._start["headers"] = [*self._start.get("headers", ()), (ID_HEADER, self._request.encode())]
         except StoreUnavailable as error:
             self._failed = True
-            text = f"what was asked for could not be put on record, and may have been done: {error.message}"
-            await send_error(self._send, StoreUnavailable(text))
+            text = "what was asked for could not be put on record, and may have been done: "
+            await send_error(self._send, StoreUnavailable(text + error.message, told=text + error.told))
             return
         await self._send(self._start)
 
@@ -229,6 +235,16 @@ class AnswerOnRecord:
             left_out = 0 if is_known else self._refusals.admit(self._known.who)
             if left_out is not None:
                 self._log.put(self._record_of("unanswered", "", left_out))
+
+
+def _named(operation: ApiOperation | None, method: str, path: str, caller: Principal | None) -> tuple[str, bool]:
+    """The name of what is asked, and whether it is put on record whatever becomes of it."""
+    if operation is None and path.startswith(SOAP) and method == "POST":
+        return f"soap.{path.removeprefix(SOAP).partition('/')[0]}", True
+    name = operation.name if operation is not None else ""
+    if name == "store_file" and caller is not None and caller.roles == {PILOT}:
+        return name, False  # the outputs of a job: the case has them
+    return name, operation is not None and operation.audited
 
 
 def _only_reads(operation: ApiOperation | None, method: str) -> bool:

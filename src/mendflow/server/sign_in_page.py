@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, urlencode
 from mendflow.core.model.errors import RequestError, Unauthorized
 from mendflow.lazy import lazy_pattern
 from mendflow.server.access import origin_of
+from mendflow.server.error_bodies import for_clients
 from mendflow.server.request_audit import note
 from mendflow.server.request_body import read_body
 from mendflow.server.sign_in import CodeSignIn, SignIn, header
@@ -154,7 +155,8 @@ def demand_opened_by_person(scope: HTTPScope) -> None:
 
 async def send_refusal(scope: HTTPScope, send: Send, error: RequestError, wanted: str = "/", *cookies: str) -> None:
     """Why nobody was signed in, and the way back to the page where one can."""
-    text = error.message[:1].upper() + error.message[1:]
+    message = for_clients(error).message
+    text = message[:1].upper() + message[1:]
     again = SIGN_IN_PATH if wanted == "/" else f"{SIGN_IN_PATH}?{urlencode({'next': wanted})}"
     page = REFUSED.format(reason=html.escape(text), again=html.escape(again))
     await send_page(scope, send, error.status, page, *cookies)

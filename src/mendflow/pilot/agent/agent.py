@@ -232,6 +232,7 @@ class Agent:
         for order in answer.orders:
             if order.control is AttemptControl.CANCEL:
                 self._control((order.job, order.fence), order.control.value)
+        self._abandon_lost(answer)
 
     def apply_answer(self, answer: SyncAnswer) -> None:
         self._apply_verdicts(answer)
@@ -241,11 +242,15 @@ class Agent:
             self._take(assignment)
         for order in answer.orders:
             self._control((order.job, order.fence), order.control.value)
+        self._abandon_lost(answer)
         self._dispatch()
 
     def _apply_verdicts(self, answer: SyncAnswer) -> None:
         for ref in (*answer.accepted, *answer.refused):
             self._on_verdict((ref.job, ref.fence))
+
+    def _abandon_lost(self, answer: SyncAnswer) -> None:
+        """After the orders: one that was cancelled is not ours any more either, and has its time to end."""
         for ref in answer.lost:
             self._abandon((ref.job, ref.fence))
 
@@ -261,7 +266,7 @@ class Agent:
             self.idle_since = self._boot_ms()
 
     def _abandon(self, key: AttemptKey) -> None:
-        """Kill an attempt that is no longer ours, and do not report how it ended."""
+        """Kill an attempt that is no longer ours, unless it ends already, and do not report how it ended."""
         held = self.attempts.all.get(key)
         if held is None:
             return

@@ -419,7 +419,7 @@ class SlotRunner:
                 monitor.resume()
             case "cancel":
                 monitor.cancel()
-            case _:
+            case _ if not monitor.is_cancelling:  # else it has been asked to end, and is killed when its time is over
                 self.kill(StopReason.KILLED)
 
     def log_tail(self) -> str:

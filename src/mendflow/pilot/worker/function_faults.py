@@ -90,8 +90,8 @@ def _elsewhere(path: object) -> str:
     if not isinstance(path, str) or os.path.isabs(path) or not os.path.splitext(path)[1]:
         return ""
     return (
-        "; a job runs in a folder of its own, where a file beside the flow is not: take it as a parameter that is "
-        "declared as Path, `def count(table: Path)`, and give its path when you call the job"
+        "; it was looked for in the job's folder, which is its own: if it is a file of the flow's folder, take it as a "
+        "parameter that is declared as Path, `def count(table: Path)`, and give its path when you call the job"
     )
 
 

@@ -1,21 +1,27 @@
 """Questions about the server itself, and the API's own description."""
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, Final, cast
 
+import msgspec
 from litestar import MediaType, Request, Response
 from litestar.di import NamedDependency
 from litestar.params import SkipValidation
 
 from mendflow.core.model.views import Health
 from mendflow.server.api_description import ApiDescription, DescriptionPage
-from mendflow.server.routes.parameters import TheDomain
+from mendflow.server.routes.parameters import TheCaller, TheDomain
+
+SOMETHING_WRONG: Final = "a disk of this server, or of a pilot, is full or cannot be written; a token shows which"
 
 Description = NamedDependency[SkipValidation[ApiDescription]]
 
 
-async def health(domain: TheDomain) -> Response[Health]:
+async def health(domain: TheDomain, caller: TheCaller) -> Response[Health]:
+    """Whoever has not shown who it is learns no host and no folder."""
     view = await domain.health()
+    if view.message and view.status == "ok" and not caller.name:
+        view = msgspec.structs.replace(view, message=SOMETHING_WRONG)
     return Response(view, status_code=200 if view.status == "ok" else 503)
 
 

@@ -53,7 +53,7 @@ async def store_file(
     if linked:
         return await domain.store_linked(name or sha256, linked, sha256=sha256)
     stored = await domain.store_file(name or sha256, body_chunks(request.receive, file_bytes_max), sha256=sha256)
-    if not caller.roles & {ADMIN, PILOT}:
+    if not caller.roles & {ADMIN, PILOT} or caller.projects:
         await domain.file_readers.note_given(caller.name, sha256)
     return stored
 

@@ -8,7 +8,7 @@ import asyncio
 import inspect
 from collections.abc import Callable, Coroutine
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from litestar import MediaType, delete, get, head, post, put
 from litestar.connection import ASGIConnection
@@ -104,6 +104,13 @@ _OF_CALLER: dict[str, Callable[[Principal, ApiOperation], Any]] = {
 """What the domain's functions may want to know of the caller."""
 
 
+MADE_IN = "made_in"
+"""The argument by which a domain's function is told the project that the gate has found, where no caller says one."""
+
+SHOWS_ENV: Final = "shows_env"
+"""The argument by which a domain's function that writes sentences is told whether the caller may see the values of
+environments: in a sentence nobody could hide them later."""
+
 APPLICATION_ARGUMENT = "application"
 """What a domain's function is told of that servers do together: only they can say what they call it."""
 
@@ -120,6 +127,10 @@ def handler_of(operation: ApiOperation) -> Handler:
             note(object=object_of(operation, arguments))
         admitted = await ProjectGate(domain, operation, caller).admit(arguments)
         arguments |= {name: _OF_CALLER[name](caller, operation) for name in wanted}
+        if MADE_IN in parameters:
+            arguments[MADE_IN] = admitted.project or ""
+        if SHOWS_ENV in parameters:
+            arguments[SHOWS_ENV] = admitted.may_see_secrets(caller)
         if is_joint:
             arguments[APPLICATION_ARGUMENT] = given[APPLICATION_ARGUMENT]
         asking = getattr(domain, operation.name)(**arguments)

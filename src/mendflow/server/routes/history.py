@@ -7,6 +7,7 @@ from litestar import Response
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Stream
 
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseQuery
 from mendflow.formats import xes
@@ -41,7 +42,9 @@ async def history(
 
 async def flow_history(domain: TheDomain, caller: TheCaller, name: FromPath[str], limit: CasesLimit = 1000) -> Stream:
     query = CaseQuery(flow=name, limit=min(limit + 1, PAGE_CASES))
-    log = xes.log_of_cases(name, domain.each_case(query, sight=caller.sight()), domain.history, limit)
+    project = await domain.project_lookup.of_flow(name)
+    own = Sight(frozenset({project})) if project is not None else caller.sight()
+    log = xes.log_of_cases(name, domain.each_case(query, sight=own), domain.history, limit)
     head = await anext(log)  # what can be refused is refused before the answer begins
     return Stream(_from(head, log), media_type=XML)
 

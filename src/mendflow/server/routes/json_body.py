@@ -6,12 +6,14 @@ from typing import Final, TypeVar
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, TooLarge
-from mendflow.core.model.values import PARTS_MAX
+from mendflow.core.model.values import PARTS_MAX, Value
 
 T = TypeVar("T")
 
 COUNTED_BYTES_MIN: Final = 1 << 20
 VALUES_MAX: Final = 4 * PARTS_MAX
+
+NUL: Final = rb"\u0000"
 
 _PLACE: Final = re.compile(r" - at (?:`key` in )?`\$\.?(.*)`$")
 
@@ -22,13 +24,35 @@ def decode_json(decoder: msgspec.json.Decoder[T], body: bytes) -> T:
     if len(body) > COUNTED_BYTES_MIN:
         _demand_few_parts(body)
     try:
-        return _decoded(decoder, body)
+        read = _decoded(decoder, body)
     except msgspec.ValidationError as error:
         told = str(error)
         found = _PLACE.search(told)
         raise _misfit((found[1] if found else "") or "body", _PLACE.sub("", told)) from error
     except msgspec.DecodeError as error:
         raise _misfit("body", f"it is no JSON: {error}" if body else "there is none, and one is wanted") from error
+    if NUL in body and (place := _place_of_nul(read)):
+        raise _misfit(place, "it has the character NUL, which is in no name or text here")
+    return read
+
+
+def _place_of_nul(read: object) -> str:
+    """The field in which there is a NUL, of what the type of the body names: fields of structs, and what is in their
+    lists. What may be any value, as an input of a case, may have one."""
+    pending: list[tuple[str, object]] = [("", read)]
+    while pending:
+        place, part = pending.pop()
+        if isinstance(part, str) and "\0" in part:
+            return place or "body"
+        if isinstance(part, msgspec.Struct):
+            before = f"{place}." if place else ""
+            named = (each.name for each in msgspec.structs.fields(part) if each.type is not Value)
+            pending += [(f"{before}{name}", getattr(part, name)) for name in named]
+        elif isinstance(part, list | tuple | set | frozenset):
+            pending += [(f"{place}[{number}]", each) for number, each in enumerate(part)]
+        elif isinstance(part, dict) and any(isinstance(each, msgspec.Struct) for each in part.values()):
+            pending += [(place, each) for each in (*part, *part.values())]
+    return ""
 
 
 def _demand_few_parts(body: bytes) -> None:

@@ -46,7 +46,7 @@ from mendflow.core.xml.encodings import MARKS, SUPPORTED
 from mendflow.keyed_semaphore import KeyedSemaphore
 from mendflow.server import error_bodies
 from mendflow.server.case_forwarding import relay_until_disconnect
-from mendflow.server.error_bodies import ClientDisconnected, WrongMethod
+from mendflow.server.error_bodies import ClientDisconnected, WrongMethod, for_clients
 from mendflow.server.open_requests import OpenRequests
 from mendflow.server.pilot_exchange import STOPPING
 from mendflow.server.request_audit import is_noted, note
@@ -267,6 +267,7 @@ def refusal_response(error: RequestError) -> SoapResponse:
         return SoapResponse(500, write_fault(error.message, code=error.faultcode))
     if isinstance(error, WrongServer):
         error = TemporarilyUnavailable("this flow is just moving from one server to another; send it again in a moment")
+    error = for_clients(error)
     return SoapResponse(error.status, write_fault(error.message, code="Client" if error.status < 500 else "Server"))
 
 

@@ -2,7 +2,12 @@
 
 Like the rest it answers only when what it says is on disk."""
 
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
 from mendflow.core.model.alerts import (
+    AlertedCase,
     AlertView,
     DeliveryResult,
     Notification,
@@ -11,15 +16,22 @@ from mendflow.core.model.alerts import (
     WebhookView,
 )
 from mendflow.core.model.errors import Conflict
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
+from mendflow.core.model.principals import EVERYTHING, Sight, person_text
 from mendflow.core.model.views import ChangeEvent
-from mendflow.services.api.view_operations import ViewOperations
+from mendflow.services.api.view_operations import ViewOperations, without_large_values
+from mendflow.services.base.cluster import CASE_KIND
+from mendflow.services.base.loop_yielder import LoopYielder
 from mendflow.services.base.notices import Notice
 from mendflow.services.base.receivers import address_of, check_address
+from mendflow.services.cases.live_case import CaseDocument
 
 ALERTS_READ = 10_000
 """How many of the newest are looked through for those that somebody may see."""
+CASES_READ = 100
+"""So many cases of alerts are read at a time."""
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
 
 
 class AlertOperations(ViewOperations):
@@ -37,15 +49,36 @@ class AlertOperations(ViewOperations):
         alerts = self._server.runtime.monitor.alerts
         read = limit if sight.projects is None else ALERTS_READ
         found = await alerts.list(every=every, limit=read, critical=severity == "critical")
-        found = [each for each in found if await self._tells_of(each.case, sight)]
+        found = [each for each in found if await self._tells_of(each.id, each.case, sight)]
         if severity == "info":
             messages = await self._server.runtime.notices.latest_messages(read)
             found += [_message(each) for each in messages if await self._is_told(each, sight)]
-        return sorted(found, key=lambda alert: -alert.raised_at)[:limit]
+        return await self._with_given(sorted(found, key=lambda alert: -alert.raised_at)[:limit])
 
-    async def _tells_of(self, case: str, sight: Sight) -> bool:
-        """Whether what tells of a case may be seen. What tells of none belongs to the default project."""
-        return await self.is_seen(case, sight) if case else sight.sees(DEFAULT_PROJECT)
+    async def _with_given(self, alerts: Sequence[AlertView]) -> list[AlertView]:
+        """With what their cases were given; a case that was removed has nothing any more."""
+        given = await self._given({alert.case for alert in alerts if alert.case})
+        return [msgspec.structs.replace(alert, given=given.get(alert.case)) for alert in alerts]
+
+    async def _given(self, cases: Iterable[CaseId]) -> dict[CaseId, AlertedCase]:
+        live, yielder = self._server.runtime.manager.live, LoopYielder()
+        ids = list(cases)
+        given = {id: self._alerted(found.document) for id in ids if (found := live.get(id)) is not None}
+        others = [id for id in ids if id not in given]
+        for at in range(0, len(others), CASES_READ):
+            for stored in await self._server.store.get_many(CASE_KIND, others[at : at + CASES_READ]):
+                await yielder.pause()
+                given[CaseId(stored.id)] = self._alerted(_decode_case(stored.body))
+        return given
+
+    def _alerted(self, case: CaseDocument) -> AlertedCase:
+        small = without_large_values(self._view(case))
+        left_out = [name for name in small.left_out if name.startswith("inputs.")]
+        return AlertedCase(flow=small.flow, inputs=small.inputs, defaults=small.defaults, left_out=left_out)
+
+    async def _tells_of(self, alert: str, case: str, sight: Sight) -> bool:
+        """Whether an alert may be seen, or a notification, also one of no alert."""
+        return sight.projects is None or sight.sees(await self.project_lookup.of_alert(alert, case))
 
     async def _is_told(self, message: Notice, sight: Sight) -> bool:
         """A message about no case and no project is about the installation: it is for administrators."""
@@ -64,7 +97,7 @@ class AlertOperations(ViewOperations):
             state = "over" if known.finished else "waiting, and will be given to the next pilot that fits"
             raise Conflict(f"no pilot has job {id}: it is {state}; only a running job can be requeued")
         if known.requeued is None:
-            told = f"job {id}: it was requeued by {who}" + (f": {reason}" if reason else "")
+            told = f"job {id}: it was requeued by {person_text(who)}" + (f": {reason}" if reason else "")
             self._server.runtime.notices.post(told, case=known.case, item=known.spec.item)
         await self._settled()
         return await self.job(id)
@@ -79,7 +112,7 @@ class AlertOperations(ViewOperations):
             return await feed.after(after, limit)
         found, place = list[Notification](), after if after is not None else max(0, await feed.length() - ALERTS_READ)
         while page := await feed.after(place, ALERTS_READ):
-            found += [each for each in page if await self._tells_of(each.case, sight)]
+            found += [each for each in page if await self._tells_of(each.alert, each.case, sight)]
             place = page[-1].serial
             if after is not None and len(found) >= limit:
                 return found[:limit]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from mendflow.core.model.errors import NotFound
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.views import CaseQuery, ImportReport
 from mendflow.lazy import LazyModule
@@ -40,8 +39,8 @@ class ArchiveOperations(ViewOperations):
         that it called and that mended it, as of one moment. Raises Unreachable if a case lives on a server that cannot
         be asked, unless such cases are to be left out; then the archive names them."""
         archives, chosen = archive.ArchiveService(self._server), [await self._id(case, sight=sight) for case in cases]
-        if unseen := [case for case in chosen if not await self.is_seen(case, sight)]:
-            raise NotFound(f"there is no case {unseen[0]!r:.80}; `mendflow cases` lists them")
+        for case in chosen:
+            await self.demand_seen(case, sight)
         query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
         while query is not None:
             page = await self.find_cases(query, sight=sight)

@@ -1,6 +1,7 @@
 """The part of the domain that is about the audit log. It is written where requests are answered, not here."""
 
 from collections.abc import AsyncIterator
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from mendflow.core.model.audit import AuditPage, AuditQuery, ChainView
@@ -8,13 +9,20 @@ from mendflow.lazy import LazyModule
 from mendflow.services.api.view_operations import ViewOperations
 
 if TYPE_CHECKING:
-    from mendflow.services.audit import audit_search, chain_store
+    from mendflow.services.audit import audit_search, chain_store, unrecorded_acts
 else:
     audit_search = LazyModule("mendflow.services.audit.audit_search")
     chain_store = LazyModule("mendflow.services.audit.chain_store")
+    unrecorded_acts = LazyModule("mendflow.services.audit.unrecorded_acts")
 
 
 class AuditOperations(ViewOperations):
+    @cached_property
+    def unrecorded_acts(self) -> "unrecorded_acts.UnrecordedActs":
+        """Who does something past the record tells these."""
+        server = self._server
+        return unrecorded_acts.UnrecordedActs(server.store, lambda: server.membership.id, server.clock.now)
+
     async def find_audit(self, query: AuditQuery) -> AuditPage:
         return await audit_search.search(chain_store.ChainStore(self._server.store), query)
 

@@ -79,8 +79,8 @@ class CaseGraph:
         self._calls: dict[CaseId, str] = {view.id: ""}  # the nodes that called cases are drawn in
 
     def _deployed(self, name: str) -> Flow | None:
-        found = self._runtime.flows.deployed(name)
-        return found.flow if found is not None and found.project == self._view.project else None
+        found = self._runtime.flows.of_project(name, self._view.project)
+        return found.flow if found is not None else None
 
     def _by_flow_and_name(self, drawn: FlowGraph) -> dict[tuple[str, str], list[str]]:
         """The nodes by the call that they are in (empty: of the case itself) and the name that their items have."""

@@ -15,6 +15,7 @@ from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
+from mendflow.core.recovery.redaction import redact
 from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
@@ -138,7 +139,7 @@ def _answer(task: TaskDocument) -> str:
     """What was answered, in a few words."""
     if task.state != "completed" or task.outputs in (None, {}, ""):
         return ""
-    named = task.outputs if isinstance(task.outputs, dict) else {"answer": task.outputs}
+    named = redact(task.outputs) if isinstance(task.outputs, dict) else {"answer": task.outputs}
     text = " ".join(", ".join(f"{name}: {_value_text(value)}" for name, value in named.items()).split())
     return text if len(text) <= ANSWER_CHARS else f"{text[:ANSWER_CHARS]} ..."
 

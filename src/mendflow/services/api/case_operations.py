@@ -6,6 +6,7 @@ from typing import Final
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.errors import Conflict, InvalidRequest
+from mendflow.core.model.faults import asked_for_by
 from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.values import Value
@@ -136,10 +137,11 @@ class CaseOperations(AlertOperations):
     ) -> CaseView:
         """Start a new case of the same flow and inputs, but for those given in `inputs`. Results of unchanged jobs that
         completed are used again, and those of other cases as `cache` says; with "none" everything runs; `again` names
-        jobs that run with all that depends on them. `from_failed` refuses if nothing failed."""
+        jobs that run with all that depends on them. `from_failed` refuses if nothing failed; of a case that completed
+        all the same, because its flow let items fail, it runs these and what needs them."""
         document = await self._document(await self._id(case))
         _demand_over(document)
-        if from_failed and document.status == "completed":
+        if from_failed and document.status == "completed" and not any(each.failed for each in document.counts):
             raise Conflict(f"nothing failed in case {document.id}; without `from_failed` it is run again")
         flow = await self.flow_of(document.id)
         demand_names(flow, again or [])
@@ -193,7 +195,7 @@ class CaseOperations(AlertOperations):
         return view
 
     async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
-        reason = reason or f"removed by {who}"
+        reason = reason or asked_for_by(who)
         if (foreign := self._foreign(case)) is not None:
             return await self.steer_foreign("cancel", foreign, item, who, reason)
         if not item:

@@ -6,11 +6,13 @@ import msgspec
 
 from mendflow.core.engine.partial_results import PartialResult, partial_in_case, removal_reason, tolerated_items
 from mendflow.core.engine.state import Structure
+from mendflow.core.model.ids import without_item
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import CaseView, Reason
 from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import duration, size
 from mendflow.services.api.case_queries import CaseQueries
+from mendflow.services.api.repaired_jobs import ShownValues, mended_facts
 from mendflow.services.cases import suspensions
 from mendflow.services.runtime.server import Server
 
@@ -23,7 +25,11 @@ LOOPS = frozenset({"while", "until", "for-each"})
 
 
 async def why_case(
-    domain: CaseQueries, server: Server, case: CaseView, why_item: Callable[[str], Awaitable[Reason]]
+    domain: CaseQueries,
+    server: Server,
+    shown: ShownValues,
+    case: CaseView,
+    why_item: Callable[[str], Awaitable[Reason]],
 ) -> Reason:
     """`why_item` says why an item of the case is in its state."""
     if case.status == "failed":
@@ -34,12 +40,18 @@ async def why_case(
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
         took = f" after {duration(case.ended_at - case.started_at)}"
-        partial = [f"incomplete: {each.sentence}" for each in await partial_results(domain, case)]
-        facts = [*_work_done(case), *partial, *_outputs(case), *await _removed_items(domain, case)]
+        lost = f"; {_failed(case)}, and the flow went on" if case.status == "completed" and _failed(case) else ""
+        facts = [
+            *_work_done(case),
+            *await _incomplete(domain, case),
+            *await mended_facts(domain, shown, case),
+            *_outputs(case),
+            *await _removed_items(domain, case),
+        ]
         return Reason(
             subject=case.id,
             state=case.status,
-            sentence=f"case {case.id} {_ENDS[case.status]}{took}{said}.",
+            sentence=f"case {case.id} {_ENDS[case.status]}{took}{said}{lost}.",
             facts=facts,
         )
     running = sum(count.running for count in case.counts)
@@ -50,13 +62,14 @@ async def why_case(
         told = await why_item(item.item)
         facts.append(told.sentence)
     facts += [
+        *await _incomplete(domain, case),
+        *await mended_facts(domain, shown, case),
         *_disk_problems(server),
         *_own_work(server, case),
         *_hold_sentences(case),
         *await _removed_items(domain, case),
     ]
-    run = "1 item runs" if running == 1 else f"{running} items run"
-    state, sentence = "running", f"case {case.id} is running: {run}, {waiting} {'waits' if waiting == 1 else 'wait'}."
+    state, sentence = "running", f"case {case.id} is running{_at_work(running, waiting)}."
     if case.tasks and not running:
         more = f" and {case.tasks_open - 1} more" if case.tasks_open > 1 else ""
         asked = f"{case.tasks[0].title}{more}"
@@ -68,6 +81,23 @@ async def why_case(
     return Reason(subject=case.id, state=state, sentence=sentence, facts=facts)
 
 
+def _failed(case: CaseView) -> str:
+    """How many of its items failed; nothing is said where none did."""
+    words = ("done", "cached", "running", "waiting", "failed", "cancelled", "skipped")
+    of = sum(getattr(count, word) for count in case.counts for word in words) + case.to_come
+    failed = sum(count.failed for count in case.counts)
+    return f"{failed:,} of {of:,} {'item' if of == 1 else 'items'} failed" if failed else ""
+
+
+def _at_work(running: int, waiting: int) -> str:
+    """What runs and what waits; nothing is said of what there is none of."""
+    run = "1 item runs" if running == 1 else f"{running:,} items run"
+    what = "" if running else "item " if waiting == 1 else "items "
+    wait = f"{waiting:,} {what}{'waits' if waiting == 1 else 'wait'}"
+    parts = [*([run] if running else []), *([wait] if waiting else [])]
+    return f": {', '.join(parts)}" if parts else ""
+
+
 async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
     """The fault that the case ended by, the item that it came from, and the end of what that item printed."""
     said = case.fault.message if case.fault else "a fault that no handler caught"
@@ -75,11 +105,12 @@ async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
     tolerated = tolerated_items(await domain.flow_of(case.id), case, found)
     failed = [item for item in found if item.fault and item.item not in tolerated]
     first = next((item for item in failed if item.fault and item.fault.message == said), None)
-    facts = [f"{item.shown}: {item.fault.message}" for item in failed if item.fault and item is not first]
+    others = [(item, item.fault.message) for item in failed if item.fault and item is not first]
+    facts = [f"{item.shown}: {without_item(message, item.item)}" for item, message in others]
     facts = [*facts[:FAILED_SHOWN], *_work_done(case), *await _removed_items(domain, case)]
     printed = explanations.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
-    where = f"{first.shown}: " if first and not said.startswith(f"{first.shown}: ") else ""
-    sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {where}{said}"
+    what = f"{first.shown}: {without_item(said, first.item)}" if first else said
+    sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {what}"
     return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
 
 
@@ -155,6 +186,11 @@ async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
         reason = removal_reason(item)
         told += [f"{item.shown} was cancelled: {reason}"] if reason else []
     return told[:REMOVED_SHOWN]
+
+
+async def _incomplete(domain: CaseQueries, case: CaseView) -> list[str]:
+    """Told also while the case goes on: somebody who is asked about what it made has to know what that lacks."""
+    return [f"incomplete: {each.sentence}" for each in await partial_results(domain, case)]
 
 
 async def partial_results(domain: CaseQueries, case: CaseView) -> list[PartialResult]:

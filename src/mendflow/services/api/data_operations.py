@@ -17,7 +17,7 @@ from mendflow.core.model.data import (
     StorageElement,
 )
 from mendflow.core.model.data_sets import BatchView, DataSetSpec, DataSetView, FolderWatch, WatchView
-from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight, person_text
 from mendflow.core.model.values import FileRef
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.data.catalogue.catalogue import Catalogue
@@ -56,7 +56,7 @@ class DataOperations(ViewOperations):
         """Forget a file; its content on storage elements is not deleted."""
         removed = await self._catalogue.remove(name)
         self._server.runtime.notices.post(
-            f"file {removed.name} was taken out of the catalogue by {who}", project=removed.project
+            f"file {removed.name} was taken out of the catalogue by {person_text(who)}", project=removed.project
         )
         return removed
 
@@ -81,7 +81,7 @@ class DataOperations(ViewOperations):
 
     async def remove_element(self, name: str, *, who: str) -> StorageElement:
         removed = await self._catalogue.elements.remove(name)
-        self._server.runtime.notices.post(f"storage element {name} was removed by {who}")
+        self._server.runtime.notices.post(f"storage element {name} was removed by {person_text(who)}")
         return removed
 
     async def locate(self, request: LocateRequest, *, projects: Collection[str] = ()) -> LocateAnswer:
@@ -149,6 +149,6 @@ class DataOperations(ViewOperations):
     async def remove_watch(self, name: str, *, who: str) -> WatchView:
         """Stop watching; files that were found stay in their set."""
         removed = await self._server.runtime.watches.remove(name)
-        self._server.runtime.notices.post(f"watch {name} was removed by {who}")
+        self._server.runtime.notices.post(f"watch {name} was removed by {person_text(who)}")
         await self._settled()
         return removed

@@ -47,6 +47,7 @@ from mendflow.services.api.metrics.all_servers import PeerStats, collect_all_sta
 from mendflow.services.api.overview_operations import OverviewOperations
 from mendflow.services.api.project_operations import ProjectOperations
 from mendflow.services.api.repair_operations import RepairOperations
+from mendflow.services.api.reported_files import ReportedFiles
 from mendflow.services.api.result_operations import ResultOperations
 from mendflow.services.api.retention_operations import RetentionOperations
 from mendflow.services.api.retry_waits import waiting_for, with_wait
@@ -115,6 +116,7 @@ class Domain(
         self._flow_texts = flow_texts
         self._elsewhere = elsewhere
         self._chance = chance
+        self._reported_files = ReportedFiles(server, self.file_readers)
 
     # Cases
 
@@ -146,15 +148,16 @@ class Domain(
 
     # Reasons
 
-    async def why(self, subject: str) -> Explanation:
-        """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, a pilot, or a schedule."""
+    async def why(self, subject: str, *, shows_env: bool = True) -> Explanation:
+        """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, a pilot, or a schedule. `shows_env`:
+        whether the caller may see values of the environments of jobs."""
         if (foreign := await self._foreign_subject(subject)) is not None:
             meant, of_item = foreign
             asked = DecisionQuery(case=name_of(meant), item=of_item, limit=REPAIRS_SHOWN)
             reason = await self.foreign_reason(meant, of_item)
             return reasons.with_repairs(reason, await self.decisions(asked))
         try:
-            told = await reasons.why(self, self._server, subject)
+            told = await reasons.why(self, self._server, subject, shows_env=shows_env)
         except NotFound:
             if (pruned := await self._retention.pruned(CaseId(subject))) is not None:
                 raise NotFound(pruned.sentence()) from None
@@ -247,6 +250,8 @@ class Domain(
         return ClusterOverview(self._server.membership, self._server.peers, self._server.meter)
 
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
+        if request.projects and request.reports:
+            request = await self._reported_files.checked(request, who)
         return await self._server.runtime.exchange.sync(request, who)
 
     # Stored files, notices, health

@@ -14,6 +14,7 @@ from mendflow.services.api.project_lookup import ProjectLookup
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases import item_views
+from mendflow.services.cases.flows import OF_PROJECT
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import FieldCondition, Store
@@ -35,10 +36,18 @@ class DomainReader:
         """Whether a case, or what is named after one, is of a project that may be looked into."""
         return sight.projects is None or sight.sees(await self.project_lookup.of_case(id) or "")
 
+    async def demand_seen(self, case: str, sight: Sight) -> None:
+        """Refused in the words for a case that is not there, unless it is of a project that may be looked into."""
+        if case != LAST and not await self.is_seen(case, sight):
+            raise NotFound(f"there is no case {case!r:.80}; `mendflow cases` lists them")
+
     async def is_of_seen_flow(self, flow: str, sight: Sight) -> bool:
         """Whether what was counted for a flow of this name may be looked at. What no project has any more, as a flow
         that was removed, the default one has."""
-        return sight.projects is None or sight.sees(await self.project_lookup.of_flow(flow) or DEFAULT_PROJECT)
+        if sight.projects is None:
+            return True
+        _, is_other, project = flow.partition(OF_PROJECT)
+        return sight.sees(project if is_other else await self.project_lookup.of_flow(flow) or DEFAULT_PROJECT)
 
     async def newest_case(self, sight: Sight) -> CaseId:
         """What `last` means to whoever sees this."""

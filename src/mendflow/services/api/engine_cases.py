@@ -10,7 +10,7 @@ from typing import Final, cast
 from mendflow.core.model.engine_views import EngineOrder, EngineView, EventAnswer
 from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import EVERYTHING, NO_PROJECT, Sight
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.values import Value
@@ -104,6 +104,13 @@ class EngineCaseOperations(DomainReader):
         """The cases of an engine that are not over, as it last told of them."""
         live = self._server.runtime.manager.live
         return [view_of_case(each, live) for each in self._engines.cases(engine)]
+
+    async def _flow_and_project(self, case: EngineCaseId) -> tuple[str, str]:
+        """Of a case, ours or another engine's."""
+        if case.engine:
+            return (await self._engines.case(case)).facts.flow, self._engines.project_of(case.engine) or NO_PROJECT
+        document = await self._document(case.case)
+        return document.flow, document.project
 
     async def foreign_items(self, case: EngineCaseId) -> list[ItemView]:
         """Its live items as they were last told, and the names of the others with their states."""

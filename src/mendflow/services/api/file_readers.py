@@ -3,7 +3,8 @@
 There is no index of that. Whoever asks names a case that it can read, and the documents of that case tell whether they
 refer to the file: among the values of its cases, items and user tasks, or as a file of one of its jobs. A text that has
 the digest in it is no reference. What was read of a case is remembered, so that its many files are found at the cost of
-one look. A pilot names nothing: what it holds is known. What somebody gave the server itself, it may have back."""
+one look. The stored log of a job is not read as a file: what a job prints is masked when it is shown. A pilot names
+nothing: what it holds is known. What somebody gave the server itself, it may have back."""
 
 import asyncio
 import hashlib
@@ -25,7 +26,7 @@ from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flows import FLOW_KIND, FlowDocument
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND
 from mendflow.services.cases.user_tasks import TASK_KIND
-from mendflow.services.domains.work_files import files_in_flow, files_in_job, files_in_outcome
+from mendflow.services.domains.work_files import files_in_flow, files_in_job, files_made_in_outcome
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Delete, FieldCondition, Put, StoredDocument, WriteConflict
 
@@ -89,26 +90,37 @@ class FileReaders:
     async def note_given(self, who: str, sha256: str) -> None:
         """Somebody has sent the content of this file. All servers on the store know it for a day at least, counted from
         the last time."""
+        await self.note_all_given(who, [sha256])
+
+    async def note_all_given(self, who: str, digests: Iterable[str]) -> None:
+        """The same of several files at once."""
         now = self._server.clock.now()
-        noted = self._given.get((who, sha256))
-        if noted is not None and now - noted <= GIVEN_AGAIN_MS:
-            return
-        self._remember_given(who, sha256, await self._note(_given_id(who, sha256), now))
-        if now >= self._next_removal:
+        new = {
+            _given_id(who, each): each
+            for each in digests
+            if now - self._given.get((who, each), now - GIVEN_AGAIN_MS - 1) > GIVEN_AGAIN_MS
+        }
+        for id, at in (await self._note(new, now)).items():
+            self._remember_given(who, new[id], at)
+        if new and now >= self._next_removal:
             self._next_removal = now + GIVEN_MS
             await self._remove_given(now - GIVEN_MS)
 
-    async def _note(self, id: str, now: Instant) -> Instant:
-        """Write the note, unless another server has just done so. Returns the time that it has."""
-        store = self._server.store
-        while True:
-            found = await store.get(GIVEN_KIND, id)
-            if found is not None and now - (at := _decode_given(found.body).at) <= GIVEN_AGAIN_MS:
-                return at
-            version = found.version if found is not None else 0
-            [done] = await store.write([Put(GIVEN_KIND, id, msgspec.json.encode(_Given(now)), version)])
-            if not isinstance(done, WriteConflict):
-                return now
+    async def _note(self, ids: Iterable[str], now: Instant) -> dict[str, Instant]:
+        """Write these notes, but for those that another server has just written. Returns the times that they have."""
+        store, left, noted = self._server.store, list(ids), dict[str, Instant]()
+        while left:
+            found = {each.id: each for each in await store.get_many(GIVEN_KIND, left)}
+            times = {id: _decode_given(each.body).at for id, each in found.items()}
+            noted |= {id: at for id, at in times.items() if now - at <= GIVEN_AGAIN_MS}
+            left = [id for id in left if id not in noted]
+            body = msgspec.json.encode(_Given(now))
+            writes = [Put(GIVEN_KIND, id, body, found[id].version if id in found else 0) for id in left]
+            answers = zip(left, await store.write(writes) if writes else (), strict=True)
+            written = {id for id, done in answers if not isinstance(done, WriteConflict)}
+            noted |= dict.fromkeys(written, now)
+            left = [id for id in left if id not in written]
+        return noted
 
     def _remember_given(self, who: str, sha256: str, at: Instant) -> None:
         self._given[who, sha256] = at
@@ -217,7 +229,9 @@ class FileReaders:
                 continue
             for id in list(record.held):
                 job = meta.jobs.get(id)
-                if job is not None and digest in await self._digests_of_job(job):
+                if job is None or (pilot.projects and job.spec.project not in pilot.projects):
+                    continue
+                if digest in await self._digests_of_job(job):
                     return True
         return self._server.membership.shared and await self._is_held_elsewhere(pilot.projects, digest)
 
@@ -305,4 +319,4 @@ def _referred(document: StoredDocument) -> set[bytes]:
     if document.kind != JOB_KIND:
         return set(_NAMED.findall(document.body))
     job = _decode_job(document.body)
-    return {each.sha256.encode() for each in (*files_in_job(job.spec), *files_in_outcome(job.outcome))}
+    return {each.sha256.encode() for each in (*files_in_job(job.spec), *files_made_in_outcome(job.outcome))}

@@ -3,11 +3,13 @@
 from msgspec.structs import replace
 
 from mendflow.core.data.flow_triggers import folder_element, trigger_flaws, trigger_name
+from mendflow.core.engine.files_beside import stored_beside
 from mendflow.core.model.data_sets import DataSetSpec, DataSetView, FolderWatch, WatchView
 from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_files import FlowFileView
 from mendflow.core.model.flow_triggers import FileArrival, FlowTriggers, ScheduleTrigger
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import EVERYTHING, Sight, person_text
 from mendflow.core.model.views import FlowView
 from mendflow.services.api.alert_operations import AlertOperations
 from mendflow.services.api.data_operations import DataOperations
@@ -49,7 +51,7 @@ class FlowOperations(AlertOperations, DataOperations):
         await self._watch_as_said(name, had_watch=had_watch, who=who)
         await self._schedule_as_said(name)
         removed = await runtime.flows.remove(name)
-        runtime.notices.post(f"flow {name} was removed by {who}", project=removed.project)
+        runtime.notices.post(f"flow {name} was removed by {person_text(who)}", project=removed.project)
         await self._settled()
         return removed
 
@@ -61,6 +63,13 @@ class FlowOperations(AlertOperations, DataOperations):
     async def flow(self, name: str) -> FlowView:
         await self._server.runtime.flows.refresh(name)
         return self._with_triggers(self._server.runtime.flows.newest(name).view(whole=True))
+
+    async def flow_file(self, name: str) -> FlowFileView:
+        """The file of its newest version."""
+        flows = self._server.runtime.flows
+        await flows.refresh(name)
+        newest = flows.newest(name)
+        return replace(await flows.files.find(name, newest.digest), beside=stored_beside(newest.flow))
 
     def _with_triggers(self, view: FlowView) -> FlowView:
         return replace(view, triggers=self._server.runtime.triggers.of(view.name))

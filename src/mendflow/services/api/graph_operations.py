@@ -1,5 +1,6 @@
 """The part of the domain that draws cases and flows."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, Protocol
 
 from mendflow.core.model.errors import Conflict
@@ -7,6 +8,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.flow_checks import FlowCheck
 from mendflow.core.model.graphs import GraphView
 from mendflow.core.model.repair import Decision
+from mendflow.core.model.values import FileRef
 from mendflow.lazy import LazyModule
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.recovery.decisions import EngineCaseId
@@ -27,7 +29,7 @@ DECISIONS_READ: Final = 500
 class FlowTexts(Protocol):
     """Reads flows from the texts of files."""
 
-    def check(self, text: str, name: str) -> FlowCheck: ...
+    def check(self, text: str, name: str, files: Mapping[str, FileRef]) -> FlowCheck: ...
 
 
 class GraphOperations(ViewOperations):
@@ -50,18 +52,19 @@ class GraphOperations(ViewOperations):
         document = flows.newest(name)
 
         def called(other: str) -> Flow | None:
-            found = flows.deployed(other)
-            return found.flow if found is not None and found.project == document.project else None
+            found = flows.of_project(other, document.project)
+            return found.flow if found is not None else None
 
         drawn = flow_graph.draw_flow(document.flow, called)
         return GraphView(flow=name, nodes=drawn.nodes, edges=drawn.edges, is_whole=drawn.is_whole)
 
-    async def check_flow(self, text: str, name: str = "") -> FlowCheck:
+    async def check_flow(self, text: str, name: str = "", files: dict[str, FileRef] | None = None) -> FlowCheck:
         texts = self._flow_texts
         if texts is None:
             raise Conflict("this server was built without flow files; check them with `mendflow check`")
-        task = reading_tasks.FlowText(text, name)
-        return await self._server.long_reads.read(len(text), task, FlowCheck, lambda: texts.check(text, name))
+        beside = files or {}
+        task = reading_tasks.FlowText(text, name, beside)
+        return await self._server.long_reads.read(len(text), task, FlowCheck, lambda: texts.check(text, name, beside))
 
     async def _newest_decisions(self, case: EngineCaseId) -> list[Decision]:
         where = [FieldCondition("case", case.case), FieldCondition("engine", case.engine)]

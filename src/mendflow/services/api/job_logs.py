@@ -1,21 +1,32 @@
 """The log of an attempt, from any byte on: of one that runs from its pilot, of one that is over from its stored file.
 
-Who reads a long log reads on where the last part ended. So the streams that were read from last stay open, each with
-the few bytes that it needs, and no log is ever unpacked twice for one reader, nor held in memory."""
+Who reads a long log reads on where the last part ended. So the streams that were read from last stay open, and no log
+is ever unpacked twice for one reader, nor held in memory as a whole.
+
+Whoever reads from within a hidden text must not see the rest of it. So each part is masked together with what is before
+it, as far as such a text may reach, and then cut. A stream keeps as much as the longest secret may reach, and not as
+much as those reach that are known now: others may be known when it is read on.
+
+A few bytes of a pilot can be gigabytes of log, and a pilot may say anything of a log. So a log is unpacked piece by
+piece, and masked, in threads, at the cost of whoever reads it, and one request unpacks a bounded number of bytes."""
 
 import zlib
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
+from functools import partial
 from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import NotFound, TooLarge
+from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Attempt, Job, StoredLog
-from mendflow.core.model.sync import LogPart
+from mendflow.core.model.secrets import VALUE_BYTES_MAX
+from mendflow.core.model.sync import LOG_PART_BYTES, LogPart
 from mendflow.core.model.text_masks import TextMask
 from mendflow.core.model.views import LogView
 from mendflow.services.base.contracts import FileStore
+from mendflow.services.base.reading_cost import paid_thread
 from mendflow.services.cases.item_views import numbered_attempts
 from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.facts import FarWaits
@@ -23,10 +34,17 @@ from mendflow.services.scheduling.facts import FarWaits
 PART_BYTES: Final = 1 << 20
 OPEN_MAX: Final = 16
 GZIP: Final = 16 + zlib.MAX_WBITS
+SKIPPED_BYTES_MAX: Final = 1 << 30
+"""So many bytes one request goes past to where it reads: ten times what is kept of a log unless somebody asks for
+more."""
+BEHIND_BYTES: Final = 8 * VALUE_BYTES_MAX
+"""So much of what is before its place a stream keeps: a secret that is quoted takes six bytes for one, and the ends of
+lines an eighth of that."""
 
 
 class LogStream:
-    """A stored log that is being read: `position` is that of the next byte, among those that are in the file."""
+    """A stored log that is being read: `position` is that of the next byte, among those that are in the file, and
+    `behind` are the last before it."""
 
     def __init__(self, chunks: AsyncGenerator[bytes, None]) -> None:
         self._chunks = chunks
@@ -34,26 +52,32 @@ class LogStream:
         self._put_back = b""
         self._unpacker = zlib.decompressobj(GZIP)
         self.position = 0
+        self.behind = b""
 
     async def read(self, bytes_max: int) -> bytes:
-        """So many bytes, fewer only at its end."""
+        """The next bytes, so many, fewer only at its end; `go_on` says how many of them are done with."""
         parts = [self._put_back[:bytes_max]]
         self._put_back = self._put_back[bytes_max:]
         missing = bytes_max - len(parts[0])
         while missing and (data := await self._unpack(missing)):
             parts.append(data)
             missing -= len(data)
-        self.position += bytes_max - missing
         return b"".join(parts)
 
-    def put_back(self, data: bytes) -> None:
-        """The last bytes that were read are to be read again."""
-        self._put_back = data + self._put_back
-        self.position -= len(data)
+    def go_on(self, data: bytes, done: int) -> None:
+        """Of these bytes, which were read last, the first are done with, and the rest is to be read again."""
+        self._put_back = data[done:] + self._put_back
+        self.behind = (self.behind + data[:done])[-BEHIND_BYTES:]
+        self.position += done
 
     async def skip_to(self, position: int) -> None:
-        while self.position < position and await self.read(min(PART_BYTES, position - self.position)):
-            continue
+        if position - self.position > SKIPPED_BYTES_MAX:
+            raise TooLarge(
+                f"one request reads a log from at most {SKIPPED_BYTES_MAX} bytes after where the one before ended: read"
+                " on from there"
+            )
+        while self.position < position and (data := await self.read(min(PART_BYTES, position - self.position))):
+            self.go_on(data, len(data))
 
     async def aclose(self) -> None:
         await self._chunks.aclose()
@@ -61,7 +85,10 @@ class LogStream:
     async def _unpack(self, bytes_max: int) -> bytes:
         """The next bytes; none at its end."""
         while not self._unpacker.eof:
-            data = self._unpacker.decompress(self._packed, bytes_max)
+            try:
+                data = await paid_thread(partial(self._unpacker.decompress, self._packed, bytes_max))
+            except zlib.error as error:
+                raise NotFound(f"the stored log cannot be unpacked: {error}") from error
             self._packed = self._unpacker.unconsumed_tail
             if data:
                 return data
@@ -78,31 +105,35 @@ class StoredLogReader:
         self._open: OrderedDict[tuple[str, int], LogStream] = OrderedDict()
 
     async def read(self, stored: StoredLog, offset: int, mask: TextMask) -> tuple[int, bytes]:
-        """Bytes that were printed from `offset` on, without a gap, and where they begin: later, if those were left
-        out. They end with whole characters and masked texts, except at the gap and at the end of the log."""
+        """Bytes that were printed from `offset` on, without a gap, as they may be shown, and where they begin: later,
+        if those were left out. They end with whole characters and masked texts, except at the gap and at the end of
+        the log."""
         gap_end = stored.left_out_at + stored.left_out_bytes
         if stored.left_out_at <= offset < gap_end:
             offset = gap_end
         if offset >= stored.bytes:
             return offset, b""
         before_gap = offset < gap_end
-        run_end = stored.left_out_at if before_gap else stored.bytes
+        run_start, run_end = (0, stored.left_out_at) if before_gap else (gap_end, stored.bytes)
         position = offset if before_gap else offset - stored.left_out_bytes
         stream = self._open.pop((stored.file.sha256, position), None)
         if stream is None:
             stream = LogStream(self._file_store.read(stored.file.sha256))
         try:
             await stream.skip_to(position)
-            data = await stream.read(min(PART_BYTES, run_end - offset))
+            unread = await stream.read(min(PART_BYTES, run_end - offset))
+            if not unread:
+                raise NotFound(f"the stored log ends before byte {offset}, and is said to have {stored.bytes}")
+            skipped = min(len(stream.behind), mask.margin, offset - run_start)
+            data = stream.behind[len(stream.behind) - skipped :] + unread
+            is_end = offset + len(unread) >= stored.bytes
+            shown = await paid_thread(partial(_shown_at_end if is_end else _shown, data, mask, skipped))
         except BaseException:
             await stream.aclose()
             raise
-        if offset + len(data) < run_end:
-            whole = _whole_texts(data, mask) or len(data)
-            stream.put_back(data[whole:])
-            data = data[:whole]
-        await self._keep_open(stored, stream, over=not data or offset + len(data) >= stored.bytes)
-        return offset, data
+        stream.go_on(unread, len(shown))
+        await self._keep_open(stored, stream, over=offset + len(shown) >= stored.bytes)
+        return offset, shown
 
     async def _keep_open(self, stored: StoredLog, stream: LogStream, *, over: bool) -> None:
         """For who reads on, unless nothing is left to read."""
@@ -151,33 +182,48 @@ class JobLogs:
             if attempt:
                 raise NotFound(f"job {submissions[0].id} has no attempt {attempt}; {_attempts_text(submissions)}")
             tail = job.outcome.log_tail if job.outcome is not None else ""
-            return _tail_view(job, 0, tail, offset, over=job.finished)
+            return _tail_view(job, 0, await self._masked(job, tail), offset, over=job.finished)
         if not chosen.attempt.end:
             return await self._live(chosen, offset)
         if chosen.attempt.log is not None:
+            mask = await self._mask(job)
             try:
-                start, data = await self._stored.read(chosen.attempt.log, offset, self._mask(chosen.job))
-                return self._view(chosen, start, data, chosen.attempt.log.bytes, over=True)
+                start, shown = await self._stored.read(chosen.attempt.log, offset, mask)
+                return self._view(chosen, start, shown, chosen.attempt.log.bytes, over=True)
             except NotFound:
-                pass  # somebody has removed the file: the end of the log is in the job's document
-        return _tail_view(chosen.job, chosen.number, _tail(chosen), offset, over=True, attempt=chosen.attempt)
+                pass  # somebody has removed the file, or it is no such log: the end of the log is in the job's document
+        end = await self._masked(job, _tail(chosen))
+        return _tail_view(chosen.job, chosen.number, end, offset, over=True, attempt=chosen.attempt)
 
     async def _live(self, chosen: _Chosen, offset: int) -> LogView:
         """A pilot that does not answer has told the end of the log, which is all there is of it then."""
-        meta = self._server.runtime.meta
-        part = await meta.read_log(chosen.job.id, offset)
+        meta, mask = self._server.runtime.meta, await self._mask(chosen.job)
+        part = await self._live_part(chosen.job.id, offset, mask)
         if part is not None:
-            data = _live_part(part, self._mask(chosen.job))
-            return self._view(chosen, part.offset, data, part.size, over=False)
-        tail = meta.log_tail(chosen.job.id) if not offset else ""
+            skipped = max(0, offset - part.offset)
+            is_end = part.offset + len(part.data) >= part.size
+            shown = await paid_thread(partial(_shown, part.data, mask, skipped, more_comes=is_end))
+            return self._view(chosen, part.offset + skipped, shown, max(part.size, offset), over=False)
+        tail = mask.mask_bytes(meta.log_tail(chosen.job.id).encode(errors="replace")) if not offset else b""
         view = _tail_view(chosen.job, chosen.number, tail, 0, over=False, attempt=chosen.attempt)
         return msgspec.structs.replace(view, offset=offset, next=offset, silent=True)
 
-    def _mask(self, job: Job) -> TextMask:
-        return self._server.hidden.of(job.spec.project)
+    async def _masked(self, job: Job, tail: str) -> bytes:
+        """The end of a log, of which a secret that was not known when its pilot told it is masked now."""
+        return (await self._mask(job)).mask_bytes(tail.encode(errors="replace"))
 
-    def _view(self, chosen: _Chosen, start: int, data: bytes, size: int, *, over: bool) -> LogView:
-        shown = self._mask(chosen.job).mask_bytes(data)
+    async def _live_part(self, id: JobId, offset: int, mask: TextMask) -> LogPart | None:
+        """A part with what is at `offset`, and with what is before that, unless it was left out."""
+        meta, begin = self._server.runtime.meta, max(0, offset - min(mask.margin, LOG_PART_BYTES // 2))
+        part = await meta.read_log(id, begin)
+        if part is None or (end := part.offset + len(part.data)) > offset or end >= part.size or begin == offset:
+            return part
+        return await meta.read_log(id, end)  # it was left out from there on
+
+    async def _mask(self, job: Job) -> TextMask:
+        return await self._server.hidden.current(job.spec.project)
+
+    def _view(self, chosen: _Chosen, start: int, shown: bytes, size: int, *, over: bool) -> LogView:
         text = shown.decode(errors="replace")
         return LogView(
             job=chosen.job.id,
@@ -185,7 +231,7 @@ class JobLogs:
             offset=start,
             text=text,
             data=b"" if text.encode() == shown else shown,
-            next=start + len(data),
+            next=start + len(shown),
             size=size,
             over=over,
             host=chosen.attempt.host,
@@ -219,8 +265,9 @@ def _attempts_text(submissions: Sequence[Job]) -> str:
     return f"there are {', '.join(map(str, numbers))}" if numbers else "nobody has begun it yet"
 
 
-def _tail_view(job: Job, number: int, tail: str, offset: int, *, over: bool, attempt: Attempt | None = None) -> LogView:
-    data = tail.encode(errors="replace")
+def _tail_view(
+    job: Job, number: int, data: bytes, offset: int, *, over: bool, attempt: Attempt | None = None
+) -> LogView:
     host, folder = (attempt.host, attempt.folder) if attempt is not None else ("", "")
     start = min(offset, len(data))
     return LogView(
@@ -236,17 +283,26 @@ def _tail_view(job: Job, number: int, tail: str, offset: int, *, over: bool, att
     )
 
 
-def _live_part(part: LogPart, mask: TextMask) -> bytes:
-    """What its pilot read, up to the end of a character or of a hidden text. Of one that is still being printed the
-    rest comes later; of one whose rest was left out there is no more, so its beginning is all that can be told."""
-    whole = _whole_texts(part.data, mask)
-    more_is_printed = part.offset + len(part.data) < part.size
-    return part.data if not whole and more_is_printed else part.data[:whole]
+def _shown(data: bytes, mask: TextMask, skipped: int, *, more_comes: bool = False) -> bytes:
+    """What may be shown of these bytes behind the first, up to the end of a character or of a hidden text: of one that
+    is not whole the rest comes later. Of one whose rest was left out there is no more, so that its beginning is told:
+    that of a character as it is, and that of a hidden text as stars."""
+    masked = mask.mask_bytes(data)
+    whole = _whole_texts(masked, mask)
+    if more_comes or whole > skipped:
+        return masked[skipped:whole]
+    whole = mask.whole(masked)
+    return (masked[:whole] + b"*" * (len(masked) - whole))[skipped:]
 
 
-def _whole_texts(data: bytes, mask: TextMask) -> int:
-    """How many bytes there are without the beginning of a character, or of a hidden text, at their end."""
-    return mask.whole(data[: _whole_characters(data)])
+def _shown_at_end(data: bytes, mask: TextMask, skipped: int) -> bytes:
+    return mask.mask_bytes(data)[skipped:]
+
+
+def _whole_texts(masked: bytes, mask: TextMask) -> int:
+    """How many masked bytes there are without the beginning of a character, or of a hidden text, at their end. What is
+    not masked yet must not be asked for: the end of a hidden text may be the beginning of another one."""
+    return mask.whole(masked[: _whole_characters(masked)])
 
 
 def _whole_characters(data: bytes) -> int:

@@ -3,7 +3,7 @@
 import msgspec
 
 from mendflow.core.model.faults import reason_in
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Resources
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState
 from mendflow.core.model.named_limits import limit_text
 from mendflow.core.model.views import Reason
 from mendflow.core.results.reuse_checks import why_doubted, why_not_kept
@@ -52,20 +52,6 @@ def _why(server: Server, job: Job) -> Reason:
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.cache_reason, _left_running(job), _why_not_again(job), *_attempts(job)) if fact]
     return Reason(subject=job.id, state="completed", sentence=f"{job.spec.shown} {how}.", facts=facts)
-
-
-def asked_for_more(first: Resources, last: Resources) -> str:
-    """What a job that was submitted again asked for, if that is other than at first: `128 MB of memory (64 MB at
-    first)`."""
-    told = [
-        f"{text(after)} of {word}" + (f" ({text(before)} at first)" if before else "")
-        for word, before, after, text in (
-            ("memory", first.memory_bytes, last.memory_bytes, size),
-            ("time", first.wall_ms, last.wall_ms, duration),
-        )
-        if after and before != after
-    ]
-    return " and ".join(told)
 
 
 def _left_running(job: Job) -> str:

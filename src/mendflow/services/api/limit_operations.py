@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from mendflow.core.model.named_limits import LimitCount, LimitView
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import EVERYTHING, Sight, person_text
 from mendflow.services.api.view_operations import ViewOperations
 
 
@@ -21,12 +21,14 @@ class LimitOperations(ViewOperations):
 
     async def set_limit(self, name: str, count: LimitCount, *, who: str, project: str = "") -> LimitView:
         view = await self._server.runtime.limits.set(name, count.count, who=who, project=project)
-        self._server.runtime.notices.post(f"limit {name} was set to {count.count} by {who}", project=view.project)
+        self._server.runtime.notices.post(
+            f"limit {name} was set to {count.count} by {person_text(who)}", project=view.project
+        )
         await self._settled()
         return view
 
     async def remove_limit(self, name: str, *, who: str) -> LimitView:
         view = await self._server.runtime.limits.remove(name)
-        self._server.runtime.notices.post(f"limit {name} was removed by {who}", project=view.project)
+        self._server.runtime.notices.post(f"limit {name} was removed by {person_text(who)}", project=view.project)
         await self._settled()
         return view

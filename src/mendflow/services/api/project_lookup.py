@@ -17,7 +17,9 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.principals import DEFAULT_PROJECT, NO_PROJECT, Sight, project_name_flaw
 from mendflow.core.model.rules import DEFAULT_RULES
 from mendflow.core.model.views import ChangeEvent
+from mendflow.services.base.alerts import OF_PROJECTS
 from mendflow.services.base.cluster import CASE_KIND, first_case_of
+from mendflow.services.base.notices import ALERT_CHANGES
 from mendflow.services.data.catalogue.files import FILE_KIND
 from mendflow.services.data.sets.store import SET_KIND
 from mendflow.services.runtime.server import Server
@@ -112,11 +114,32 @@ class ProjectLookup:
         return sight.projects is None or sight.sees(await self.of_event(event))
 
     async def of_event(self, event: ChangeEvent) -> str:
-        """What is about no case belongs to the default project; a message about none, to administrators. What is about
-        a case that nobody knows belongs to no project."""
+        """What is about no case belongs to the default project; a message about none, to administrators; the end of an
+        alert, to whom the alert belongs, for it names that. What is about a case that nobody knows belongs to no
+        project."""
         if event.case:
             return await self.of_case(event.case) or NO_PROJECT
+        if event.kind == "alert" and event.state in ALERT_CHANGES:
+            return await self.of_alert(event.message, "")
         return NO_PROJECT if event.kind == "alert" and not event.state else DEFAULT_PROJECT
+
+    async def of_alert(self, alert: str, case: str) -> str:
+        """One about no case is of the project of its rules, its schedule or its proposal; those about the default rules
+        tell of cases of all projects. What is about pilots and servers belongs to the default project."""
+        if case:
+            return await self.of_case(case) or NO_PROJECT
+        kind, _, rest = alert.partition("/")
+        subject, _, episode = rest.rpartition("/")
+        if kind not in OF_PROJECTS:
+            return DEFAULT_PROJECT
+        match kind:
+            case "rule-errs":
+                return await self.of_rules(subject.partition("/")[0]) or NO_PROJECT
+            case "not-started":
+                return await self._of_schedule_name(subject) or NO_PROJECT
+            case "failure":
+                return await self._of_proposal(episode) or NO_PROJECT
+        return NO_PROJECT
 
     # What has a name of its own
 

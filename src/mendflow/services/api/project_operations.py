@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from mendflow.core.model.members import MemberRequest, MemberView
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import EVERYTHING, Sight, person_text
 from mendflow.core.model.projects import FairShareSettings, ProjectSettings, ProjectView
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.scheduling.project_service import ProjectService
@@ -30,14 +30,16 @@ class ProjectOperations(ViewOperations):
     async def set_project(self, name: str, settings: ProjectSettings, *, who: str) -> ProjectView:
         view = await self._of_projects.set(name, settings, who=who)
         self._server.runtime.notices.post(
-            f"the weight and the quotas of project {name} were set by {who}", project=name
+            f"the weight and the quotas of project {name} were set by {person_text(who)}", project=name
         )
         await self._settled()
         return view
 
     async def remove_project_settings(self, name: str, *, who: str) -> ProjectView:
         view = await self._of_projects.remove(name)
-        self._server.runtime.notices.post(f"what was set for project {name} was removed by {who}", project=name)
+        self._server.runtime.notices.post(
+            f"what was set for project {name} was removed by {person_text(who)}", project=name
+        )
         await self._settled()
         return view
 
@@ -46,7 +48,9 @@ class ProjectOperations(ViewOperations):
 
     async def put_member(self, name: str, member: str, wish: MemberRequest, *, who: str) -> MemberView:
         found = await self._server.access_tokens.put_member(name, member, wish.role, who=who)
-        self._server.runtime.notices.post(f"{member} was made {found.role} of project {name} by {who}", project=name)
+        self._server.runtime.notices.post(
+            f"{member} was made {found.role} of project {name} by {person_text(who)}", project=name
+        )
         await self._settled()
         return found
 
@@ -61,7 +65,7 @@ class ProjectOperations(ViewOperations):
 
     async def set_fair_share(self, settings: FairShareSettings, *, who: str) -> FairShareSettings:
         share = await self._of_projects.set_share(settings)
-        self._server.runtime.notices.post(f"the half-life of the fair share was set by {who}")
+        self._server.runtime.notices.post(f"the half-life of the fair share was set by {person_text(who)}")
         await self._settled()
         return share
 

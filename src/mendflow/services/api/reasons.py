@@ -7,19 +7,19 @@ import msgspec
 
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import NotFound
-from mendflow.core.model.ids import PilotId
-from mendflow.core.model.jobs import JobState
+from mendflow.core.model.ids import PilotId, without_item
+from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import ITEM_END_STATES, CaseView, ItemView, PilotView, Reason
-from mendflow.core.recovery.ids import flow_job_id
 from mendflow.core.results.reuse_checks import why_run
 from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.services.api.case_queries import CaseQueries
 from mendflow.services.api.case_reasons import partial_results, why_case
 from mendflow.services.api.domain_reasons import call_with_way, with_way
-from mendflow.services.api.job_reasons import asked_for_more, why_job_is_so
+from mendflow.services.api.job_reasons import why_job_is_so
+from mendflow.services.api.repaired_jobs import ShownValues, find_repaired, origin_sentence
 from mendflow.services.cases import suspensions
 from mendflow.services.cases.forced_items import was_forced
 from mendflow.services.messaging.waits import waits_for
@@ -27,8 +27,10 @@ from mendflow.services.runtime.server import Server
 from mendflow.services.scheduling.pilot_records import PilotRecord
 
 
-async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
-    """`subject` is a case, a job `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
+async def why(domain: CaseQueries, server: Server, subject: str, *, shows_env: bool = True) -> Reason:
+    """`subject` is a case, a job `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot. `shows_env`: with values of the
+    environments of jobs."""
+    shown = ShownValues(server.hidden, shows_env)
     if ":" in subject:
         named, _, item = subject.partition(":")
         case = (await domain.case(named)).id  # once: another may be the last one in a moment
@@ -36,10 +38,10 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
             found = await domain.item(case, item)
         except NotFound:
             return await _with_case_state(domain, case, await why_not_begun(domain, case, item))
-        told = await _with_case_state(domain, case, await why_item_found(domain, server, found))
+        told = await _with_case_state(domain, case, await why_item_found(domain, server, shown, found))
         return await _with_partial_results(domain, found, told)
     if "/" in subject:
-        return await why_job(domain, server, subject)
+        return await why_job(domain, server, shown, subject)
     pilot = server.runtime.meta.pilots.get(PilotId(subject))
     if pilot is not None:
         return why_pilot(pilot, server.runtime.meta.pilot_view(pilot))
@@ -50,7 +52,9 @@ async def why(domain: CaseQueries, server: Server, subject: str) -> Reason:
             f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM), pilot or schedule here; `mendflow cases`"
             " lists cases"
         ) from error
-    return await why_case(domain, server, view, lambda item: why(domain, server, f"{view.id}:{item}"))
+    return await why_case(
+        domain, server, shown, view, lambda item: why(domain, server, f"{view.id}:{item}", shows_env=shows_env)
+    )
 
 
 async def _with_case_state(domain: CaseQueries, case: str, told: Reason) -> Reason:
@@ -72,10 +76,10 @@ async def _with_partial_results(domain: CaseQueries, item: ItemView, told: Reaso
     return msgspec.structs.replace(told, facts=[*told.facts, *facts]) if facts else told
 
 
-async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) -> Reason:
+async def why_item_found(domain: CaseQueries, server: Server, shown: ShownValues, item: ItemView) -> Reason:
     """An item is more than its job or user task: it may have been ended by force, or before it was started."""
     if item.job:
-        told = await why_job(domain, server, item.job)
+        told = await why_job(domain, server, shown, item.job)
         removed = item.state == "cancelled" and told.state != "cancelled"
         return why_forced(item, told) if removed or was_forced(item) else told
     if was_forced(item):
@@ -94,17 +98,24 @@ async def why_item_found(domain: CaseQueries, server: Server, item: ItemView) ->
     return await call_with_way(present.connected.router, item, told, progress)
 
 
-async def why_job(domain: CaseQueries, server: Server, id: str) -> Reason:
+async def why_job(domain: CaseQueries, server: Server, shown: ShownValues, id: str) -> Reason:
     """Of one that completed also why it ran, and was not taken from the cache."""
     job = await domain.newest_submission(id)
     told = await with_way(server.runtime.connected.router, job, why_job_is_so(server, job))
-    first = await domain.job(flow_job_id(job.id))
-    if job.state is JobState.COMPLETED and (more := asked_for_more(first.spec.resources, job.spec.resources)):
-        told = msgspec.structs.replace(told, facts=[*told.facts, f"it was submitted again, with {more}"])
+    if job.state is JobState.COMPLETED:
+        told = msgspec.structs.replace(told, facts=[*await _mended(domain, shown, job), *told.facts])
     if job.state is not JobState.COMPLETED or job.cache_reason:
         return told
     ran = why_run(job.spec, (await domain.case(job.case)).cache)
     return msgspec.structs.replace(told, facts=[ran, *told.facts]) if ran else told
+
+
+async def _mended(domain: CaseQueries, shown: ShownValues, job: Job) -> list[str]:
+    """With what a job was run that had failed before, or the one whose result was taken over."""
+    if repaired := await find_repaired(domain, shown, job.id):
+        return [f"it was submitted again, with {repaired.changes}"]
+    taken_over = await origin_sentence(domain, shown, job)
+    return [f"mended: {taken_over}"] if taken_over else []
 
 
 async def why_not_begun(domain: CaseQueries, case: str, name: str) -> Reason:
@@ -138,7 +149,8 @@ def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
     first, last = items[0].item, items[-1].item
     told = ", ".join(f"{count} {each}" for each, count in sorted(states.items()))
     which = f"{first} to {last}" if len(items) > 2 else " and ".join(item.shown for item in items)
-    facts = [f"{item.shown}: {item.fault.message}" for item in items if item.state == "failed" and item.fault]
+    failed = [(item, item.fault.message) for item in items if item.state == "failed" and item.fault]
+    facts = [f"{item.shown}: {without_item(said, item.item)}" for item, said in failed]
     return Reason(
         subject=f"{view.id}:{name}",
         state=state,
@@ -187,7 +199,7 @@ def item_reason(item: ItemView, waits: str = "") -> Reason:
     elif item.state == "suspended":
         sentence = f"{item.shown} is suspended; `mendflow resume` resumes it."
     else:
-        sentence = f"{item.shown} {_progress_text(item)}" + (f": {item.fault.message}" if item.fault else ".")
+        sentence = f"{item.shown} {_progress_text(item)}" + _fault_after(item)
     return Reason(
         subject=f"{item.case}:{item.item}",
         state=item.state,
@@ -196,9 +208,13 @@ def item_reason(item: ItemView, waits: str = "") -> Reason:
     )
 
 
+def _fault_after(item: ItemView) -> str:
+    return f": {without_item(item.fault.message, item.item)}" if item.fault else "."
+
+
 def why_forced(item: ItemView, job: Reason | None = None) -> Reason:
     """An item that was ended by force, with the state of its job."""
-    sentence = f"{item.shown} was {item.reason}" + (f": {item.fault.message}" if item.fault else ".")
+    sentence = f"{item.shown} was {item.reason}" + _fault_after(item)
     facts = [job.sentence, *job.facts] if job is not None else []
     return Reason(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
@@ -264,7 +280,7 @@ def _ways_on(held: DecisionView) -> list[str]:
 
 
 def _fault_text(held: DecisionView) -> str:
-    return held.fault.message if held.fault is not None else "it failed"
+    return without_item(held.fault.message, held.item) if held.fault is not None else "it failed"
 
 
 def why_pilot(pilot: PilotRecord, view: PilotView) -> Reason:

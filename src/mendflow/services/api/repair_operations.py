@@ -92,7 +92,7 @@ class RepairOperations(LevelOperations):
         """The newest version, or the one asked for, whole but for cornerstones of cases that are not in sight."""
         await self._settled()
         await self._server.runtime.exceptions.rules.refresh(name)
-        view = await rule_service.RuleService(self._server).one(name, version)
+        view = await rule_service.RuleService(self._server).one(name, version, sight)
         assert view.rules is not None
         shown, hidden = await SeenCornerstones(self.project_lookup, sight).of(view.rules)
         return msgspec.structs.replace(view, rules=shown, hidden_cornerstones=hidden)
@@ -135,9 +135,9 @@ class RepairOperations(LevelOperations):
         await self._settled()
         return changed
 
-    async def add_rule(self, wish: RuleSpec, *, who: str, sight: Sight = EVERYTHING) -> RuleAddition:
+    async def add_rule(self, wish: RuleSpec, *, who: str, sight: Sight = EVERYTHING, made_in: str = "") -> RuleAddition:
         """Add a rule for a given decision; refused if it would change what another cornerstone concludes."""
-        added = await rule_service.RuleService(self._server).add(wish, who, sight)
+        added = await rule_service.RuleService(self._server).add(wish, who, sight, made_in)
         await self._settled()
         return added
 
@@ -261,10 +261,11 @@ class RepairOperations(LevelOperations):
         exlet, wrong = _named(wish), await self._decisions.get(wish.decision)
         known = wrong.type is ExceptionType.SELECTION or wish.flow is not None
         service, in_rule = rule_service.RuleService(self._server), bool(wish.condition)
+        about = (wrong.flow, wrong.project)
         right = await self._administration.reject(
             wish.decision,
             exlet=exlet,
-            steps=wish.flow if known else await service.exlet_to_send(exlet, None, wrong.flow, in_rule=in_rule),
+            steps=wish.flow if known else await service.exlet_to_send(exlet, None, *about, in_rule=in_rule),
             condition=wish.condition,
             note=wish.note,
             who=who,
@@ -352,7 +353,8 @@ class RepairOperations(LevelOperations):
         return administration_view(await administration_task(self._decisions, task))
 
     async def _meant(self, case: str, sight: Sight = EVERYTHING) -> EngineCaseId:
-        """The case that is meant, ours or another engine's. Raises NotFound."""
+        """The case that is meant, ours or another engine's. Raises NotFound, also if it is not in sight."""
+        await self.demand_seen(case, sight)
         if (foreign := self._foreign(case)) is not None:
             await self._engines.case(foreign)
             return foreign
@@ -360,20 +362,17 @@ class RepairOperations(LevelOperations):
         await self._document(id)
         return EngineCaseId("", id)
 
-    async def _flow_name(self, case: EngineCaseId) -> str:
-        return (await self._engines.case(case)).facts.flow if case.engine else (await self._document(case.case)).flow
-
     async def mend(
         self, case: str, wish: RepairRequest, *, who: str, task_roles: Collection[str] | None = None
     ) -> DecisionView:
         meant, exlet = await self._meant(case), _named(wish)
-        flow = wish.rules or await self._flow_name(meant)
+        flow, project = await self._flow_and_project(meant)
         decision = await self._administration.mend(
             meant.case,
             engine=meant.engine,
             exlet=exlet,
             steps=await rule_service.RuleService(self._server).exlet_to_send(
-                exlet, wish.flow, flow, in_rule=bool(wish.condition)
+                exlet, wish.flow, wish.rules or flow, project, in_rule=bool(wish.condition)
             ),
             condition=wish.condition,
             item=wish.item,

@@ -35,7 +35,7 @@ class ResultOperations(ViewOperations):
         if found.outcome is not None:
             reason = reason or why_doubted(found.spec, found.outcome)
         index = await self._results()
-        known = await index.find(found.key, self._server.clock.now()) if found.key else None
+        known = await index.find(found.key, found.spec.project, self._server.clock.now()) if found.key else None
         if known is None:
             never = why_never(found.spec) or (why_not_kept(found.outcome) if found.outcome is not None else "")
             raise NotFound(

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from mendflow.core.model.principals import person_text
 from mendflow.core.model.retention import PruneRequest, PruneView, RetentionRule, RetentionRuleView
 from mendflow.services.api.view_operations import ViewOperations
 
@@ -25,12 +26,12 @@ class RetentionOperations(ViewOperations):
 
     async def put_retention_rule(self, rule: RetentionRule, *, who: str) -> RetentionRuleView:
         view = await self._retention.put_rule(rule, who=who)
-        self._server.runtime.notices.post(f"rule {rule.name} of retention was set by {who}")
+        self._server.runtime.notices.post(f"rule {rule.name} of retention was set by {person_text(who)}")
         await self._settled()
         return view
 
     async def remove_retention_rule(self, name: str, *, who: str) -> RetentionRuleView:
         removed = await self._retention.remove_rule(name)
-        self._server.runtime.notices.post(f"rule {name} of retention was removed by {who}")
+        self._server.runtime.notices.post(f"rule {name} of retention was removed by {person_text(who)}")
         await self._settled()
         return removed

@@ -69,11 +69,12 @@ class RuleEditorOperations(DomainReader):
         super().__init__(server)
         self._rule_files = rule_files
 
-    async def would_teach(self, exlet: str, rules: str) -> bool:
-        """Whether whoever runs this exlet adds it to the rules of this name: it is known, and not from them."""
+    async def would_teach(self, exlet: str, rules: str, project: str) -> bool:
+        """Whether whoever runs this exlet on a case of this project adds it to the rules of this name: it is known, and
+        not from them."""
         await self._server.runtime.exceptions.rules.refresh(rules)
         try:
-            return await rule_service.RuleService(self._server).exlet_to_send(exlet, None, rules) is not None
+            return await rule_service.RuleService(self._server).exlet_to_send(exlet, None, rules, project) is not None
         except NotFound:
             return False
 
@@ -82,8 +83,8 @@ class RuleEditorOperations(DomainReader):
     async def evaluate_rules(self, wish: EvaluationRequest, *, sight: Sight = EVERYTHING) -> EvaluationView:
         return await self._preview.evaluate(wish)
 
-    async def replay_rules(self, rules: RuleSet, *, limit: int = 100_000) -> ReplayView:
-        return await self._preview.replay(rules, limit)
+    async def replay_rules(self, rules: RuleSet, *, limit: int = 100_000, sight: Sight = EVERYTHING) -> ReplayView:
+        return await self._preview.replay(rules, limit, sight)
 
     async def check_rules(self, wish: RuleCheckRequest) -> RuleCheckView:
         checked = await self._preview.check(wish)
@@ -114,10 +115,8 @@ class RuleEditorOperations(DomainReader):
         return self._rule_files
 
     async def _declared_types(self, flow: str, sight: Sight) -> dict[str, str]:
-        if not await self.is_of_seen_flow(flow, sight):
-            return {}
         try:
-            found, _ = await self._server.runtime.flows.find(flow)
+            found = self._server.runtime.flows.newest(flow, sight).flow
         except NotFound:
             return {}
         return {name: declared.type for name, declared in found.inputs.items()}

@@ -53,20 +53,20 @@ class RuleService:
     def all(self) -> list[RuleSetView]:
         return [view_of(rules) for rules in self._rules.all()]
 
-    async def one(self, name: str, version: int | None) -> RuleSetView:
+    async def one(self, name: str, version: int | None, sight: Sight) -> RuleSetView:
         newest = self._rules.newest(name)
         wanted = newest if version is None else await self._rules.version(name, version)
         view = view_of(wanted, newest=wanted.version == newest.version)
-        decided, tried = await self._decision_counts(wanted)
+        decided, tried = await self._decision_counts(wanted, sight)
         return msgspec.structs.replace(view, rules=wanted, decided=decided, tried=tried)
 
     async def versions(self, name: str) -> list[RuleSetView]:
         found = await self._rules.versions(name)
         return [view_of(each, newest=place == 0) for place, each in enumerate(found)]
 
-    async def _decision_counts(self, rules: RuleSet) -> tuple[dict[str, int], dict[str, int]]:
-        """How often each rule has concluded its exlet, and would have on trial, in whatever version: a rule keeps its
-        number. Conclusions before the rule was corrected are not counted."""
+    async def _decision_counts(self, rules: RuleSet, sight: Sight) -> tuple[dict[str, int], dict[str, int]]:
+        """How often each rule has concluded its exlet, and would have on trial, in whatever version, as far as that is
+        in sight: a rule keeps its number. Conclusions before the rule was corrected are not counted."""
         stands = {
             (type, task, rule.id): rule.exlet
             for type, trees in rules.trees.items()
@@ -75,7 +75,7 @@ class RuleService:
         }
         counted: Counter[str] = Counter()
         tried: Counter[str] = Counter()
-        async for brief in briefs(self._server.store, selections=True):
+        async for brief in briefs(self._server.store, selections=True, sight=sight):
             for counts, said in [(counted, brief.conclusion), *((tried, trial) for trial in brief.trials)]:
                 if said is None or said.rules != rules.name:
                     continue
@@ -93,11 +93,13 @@ class RuleService:
     async def restore(self, name: str, version: int, who: str) -> RuleSetView:
         return view_of(await self._rules.restore(name, version, author=who))
 
-    async def add(self, wish: RuleSpec, who: str, sight: Sight = EVERYTHING) -> RuleAddition:
+    async def add(self, wish: RuleSpec, who: str, sight: Sight = EVERYTHING, project: str = "") -> RuleAddition:
+        """A set that is not there yet is made in the project, if one is said, else in that of the case at hand."""
         at_hand, _ = await self._decision_and_group(wish, sight)
         name, type, _ = aim_of(wish, at_hand)
-        steps = await self._steps(wish, self._rules.newest_or_empty(name), type)
-        added = await self._administration.add_rule(_rule_request(wish, at_hand, steps), who=who)
+        project = self._rules.project_of(name) or project or (at_hand.project if at_hand else DEFAULT_PROJECT)
+        steps = await self._steps(wish, self._rules.newest_for(name, project), type)
+        added = await self._administration.add_rule(_rule_request(wish, at_hand, steps, project), who=who)
         return RuleAddition(
             rules=name,
             version=added.rule_set.version,
@@ -117,7 +119,7 @@ class RuleService:
         """The exlet of the rule: sent along, or found by its name."""
         if wish.flow is not None or wish.exlet in rules.exlets or type is ExceptionType.SELECTION:
             return wish.flow
-        found = await self.find_exlet(wish.exlet, rules.name)
+        found = await self.find_exlet(wish.exlet, rules.project)
         if found is None:
             defaults, patterns = (
                 self._rules.newest(DEFAULT_RULES).exlets,
@@ -129,9 +131,9 @@ class RuleService:
             )
         return found
 
-    async def find_exlet(self, exlet: str, rules: str) -> Flow | None:
-        """An exlet of the default rules, a repair pattern of the repository, or a deployed flow of the project that
-        these rules belong to, by its name."""
+    async def find_exlet(self, exlet: str, project: str) -> Flow | None:
+        """An exlet of the default rules, a repair pattern of the repository, or a deployed flow of the project, by its
+        name."""
         shipped = self._rules.newest(DEFAULT_RULES).exlets.get(exlet)
         if shipped is not None:
             return shipped
@@ -139,22 +141,21 @@ class RuleService:
         if pattern is not None:
             return exlet_of(pattern)
         try:
-            return (await self._flows.find(exlet, self._project(rules)))[0]
+            return (await self._flows.find(exlet, project))[0]
         except NotFound:
             return None
 
-    def _project(self, rules: str) -> str:
-        return self._flows.project_of(rules) or self._rules.newest_or_empty(rules).project
-
-    async def exlet_to_send(self, exlet: str, flow: Flow | None, name: str, *, in_rule: bool = False) -> Flow | None:
-        """The flow to send along with an order to run an exlet that is neither in the flow's rules nor in the default
-        rules; a rule of the flow concludes exlets of its own set only (`in_rule`). Raises NotFound if there is
-        none."""
-        if flow is not None or exlet in self._rules.newest_or_empty(name).exlets:
+    async def exlet_to_send(
+        self, exlet: str, flow: Flow | None, name: str, project: str, *, in_rule: bool = False
+    ) -> Flow | None:
+        """The flow to send along with an order to run an exlet for a case of this project that is neither in the flow's
+        rules nor in the default rules; a rule of the flow concludes exlets of its own set only (`in_rule`). Raises
+        NotFound if there is none."""
+        if flow is not None or exlet in self._rules.newest_for(name, project).exlets:
             return flow
         if exlet in self._rules.newest(DEFAULT_RULES).exlets and not in_rule:
             return None
-        found = await self.find_exlet(exlet, name)
+        found = await self.find_exlet(exlet, project)
         if found is None:
             raise NotFound(
                 f"there is no exlet {exlet!r} in the rules of {name}, nor in the default rules, nor a flow so named"
@@ -166,7 +167,7 @@ class RuleService:
     async def try_out(self, wish: RuleSpec, limit: int, sight: Sight = EVERYTHING) -> TrialView:
         at_hand, members = await self._decision_and_group(wish, sight)
         name, type, task = aim_of(wish, at_hand)
-        rules = self._rules.newest_or_empty(name)
+        rules = self._rules.newest_for(name, at_hand.project) if at_hand else self._rules.newest_or_empty(name)
         steps = wish.flow or (None if wish.exlet in rules.exlets else PLACEHOLDER_FLOW)
         request = _rule_request(wish, at_hand, steps)
         tried, past = await self._administration.try_rule(request, limit=limit, sight=sight)
@@ -226,13 +227,14 @@ def aim_of(wish: RuleSpec, at_hand: Decision | None) -> tuple[str, ExceptionType
     return name, type, wish.task or own or ALL_TASKS
 
 
-def _rule_request(wish: RuleSpec, at_hand: Decision | None, steps: Flow | None) -> RuleRequest:
+def _rule_request(wish: RuleSpec, at_hand: Decision | None, steps: Flow | None, project: str = "") -> RuleRequest:
     return RuleRequest(
         condition=wish.condition,
         exlet=wish.exlet,
         steps=steps,
         decision=at_hand.id if at_hand else "",
         rules=wish.rules,
+        project=project,
         type=wish.type,
         task=wish.task,
         passive=wish.passive,

@@ -3,9 +3,11 @@
 from typing import TYPE_CHECKING
 
 from mendflow.core.data.input_types import planned_value_flaw
+from mendflow.core.engine.activities.job_parts import amounts_at_start
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
-from mendflow.core.model.schedules import BackfillView, ScheduleSpec, ScheduleView
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight, person_text
+from mendflow.core.model.schedules import BackfillView, DueTimesView, ScheduleSpec, ScheduleView
 from mendflow.core.model.views import CaseView
 from mendflow.services.api.view_operations import ViewOperations
 from mendflow.services.base.projects import kept_project
@@ -46,18 +48,27 @@ class ScheduleOperations(ViewOperations):
             for name, value in spec.inputs.items()
             if (flaw := planned_value_flaw(declared[name], value))
         ]
+        wrong = wrong or amounts_at_start(document.flow, spec.inputs, planned=True)
         if wrong:
-            raise InvalidRequest(f"schedule {spec.name:.100}: {'; '.join(wrong)}", field="inputs")
+            raise InvalidRequest(f"schedule {spec.name:.100}: {'; '.join(wrong)}", field="inputs", problems=wrong)
         await runtime.staging.demand_tables(document.flow, spec.inputs)
         stored = await self.project_lookup.find("schedule", spec.name)
         project = kept_project(f"schedule {spec.name}", stored, document.project)
         await runtime.flows.adopt(spec.flow, who=who)
         return await self._schedules.put(spec, who=who, project=project)
 
+    async def due_times(
+        self, cron: str = "", every_ms: int = 0, timezone: str = "UTC", *, starts_at: Instant = 0, ends_at: Instant = 0
+    ) -> DueTimesView:
+        when = ScheduleSpec(
+            name="", flow="", cron=cron, every_ms=every_ms, timezone=timezone, starts_at=starts_at, ends_at=ends_at
+        )
+        return self._schedules.due_times(when)
+
     async def remove_schedule(self, name: str, *, who: str) -> ScheduleView:
         project = await self.project_lookup.find("schedule", name) or DEFAULT_PROJECT
         removed = await self._schedules.remove(name, project=project)
-        self._server.runtime.notices.post(f"schedule {name} was removed by {who}", project=project)
+        self._server.runtime.notices.post(f"schedule {name} was removed by {person_text(who)}", project=project)
         await self._settled()
         return removed
 

@@ -30,7 +30,12 @@ def _sentence(view: ScheduleView, times: DueTimes) -> str:
     if not view.next:
         return f"schedule {name} is over: no time of `{when_text(view.spec)}` comes any more."
     when = f"{when_text(view.spec)}, {view.spec.timezone}"
-    return f"schedule {name} ({when}) starts {flow} next at {times.text(view.next[0])}."
+    next_at = times.text(view.next[0])
+    if view.not_served:
+        return (
+            f"schedule {name} ({when}) is due next at {next_at}, and starts no case of {flow} now: {view.not_served}."
+        )
+    return f"schedule {name} ({when}) starts {flow} next at {next_at}."
 
 
 def event_text(event: ScheduleEvent, times: DueTimes) -> str:

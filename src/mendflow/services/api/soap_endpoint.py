@@ -39,11 +39,12 @@ class LocalSoapGateway:
 
     def earlier_endpoints(self, flow: str) -> list[Endpoint]:
         runtime = self._server.runtime
-        newest = runtime.flows.newest(flow).digest
+        newest = runtime.flows.newest(flow)
         versions = {
             live.document.digest: live.flow
             for live in runtime.manager.live.values()
-            if live.document.flow == flow and live.document.digest != newest
+            if (live.document.flow, live.document.project) == (flow, newest.project)
+            and live.document.digest != newest.digest
         }
         return [found for each in versions.values() if (found := endpoint_of(each)) is not None]
 

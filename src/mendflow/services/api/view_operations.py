@@ -2,13 +2,16 @@
 
 What is live is read from memory and what is over from the store; rows look the same either way."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Collection
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+from msgspec.structs import replace
 
+from mendflow.core.engine.files_beside import stored_beside
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_files import FlowFileView
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.principals import EVERYTHING, Sight
@@ -37,6 +40,7 @@ from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.base.search_budget import SearchBudget
 from mendflow.services.cases import item_views
 from mendflow.services.cases.case_search import CaseSearch, asks_for_people
+from mendflow.services.cases.flow_file_store import NO_FILE, NO_FILE_OF_CALLED, NO_FILE_OF_EXLET
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
 from mendflow.services.recovery.decisions import EngineCaseId
@@ -101,7 +105,7 @@ class ViewOperations(EngineCaseOperations):
         for found in page.found:
             await yielder.pause()
             view = self._view(found.document)
-            rows.append(view if len(found.body) <= LISTED_BYTES_MAX else _without_large_values(view))
+            rows.append(view if len(found.body) <= LISTED_BYTES_MAX else without_large_values(view))
         await self._settled()
         return CasePage(rows=rows, next=page.next, looked_at=page.looked_at)
 
@@ -127,6 +131,13 @@ class ViewOperations(EngineCaseOperations):
         """The flow that the case was started with, which may not be the newest version."""
         document = await self._document(await self._id(case))
         return await self._server.runtime.manager.flow_of(document.id)
+
+    async def flow_file_of(self, case: str) -> FlowFileView:
+        """The file that the flow of the case was read from, in the version that it was started with."""
+        document = await self._document(await self._id(case))
+        reason = NO_FILE_OF_EXLET if document.mends else NO_FILE_OF_CALLED if document.parent else NO_FILE
+        found = await self._server.runtime.flows.files.find(document.flow, document.digest, reason)
+        return replace(found, beside=stored_beside(await self._server.runtime.manager.flow_of(document.id)))
 
     def _view(self, document: CaseDocument) -> CaseView:
         if document.engine:
@@ -179,6 +190,7 @@ class ViewOperations(EngineCaseOperations):
         state: str = "",
         name: str = "",
         where: str = "",
+        also: str = "",
         limit: int = 1000,
         offset: int = 0,
         after: str = "",
@@ -187,14 +199,15 @@ class ViewOperations(EngineCaseOperations):
         says: it is skipped before this page's offset."""
         after, skip = split_skip(after)
         offset += skip
-        search, found = Search(ITEMS, where, self._server.clock.now()), list[ItemView]()
-        budget = SearchBudget(CONDITION_MAX if where and not offset else EXAMINED_MAX)
+        found, now = list[ItemView](), self._server.clock.now()
+        searches = [Search(ITEMS, each, now) for each in (where, also) if each]
+        budget = SearchBudget(CONDITION_MAX if searches and not offset else EXAMINED_MAX)
         yielder = LoopYielder()
         async for view in self._item_rows(case, after, state):
             await yielder.pause()
             budget.look()
             passed = (state and view.state != state) or (name and view.name != name)
-            if not passed and (not where or budget.holds(search, msgspec.to_builtins(view))):
+            if not passed and _all_hold(searches, view, budget):
                 offset -= 1
                 found += [view] if offset < 0 else []
             if len(found) == limit or budget.is_spent:
@@ -279,12 +292,19 @@ class ViewOperations(EngineCaseOperations):
         return await self._logs.read(await self._submissions(job), attempt=attempt, offset=offset)
 
 
+def _all_hold(searches: Sequence[Search], view: ItemView, budget: SearchBudget) -> bool:
+    if not searches:
+        return True
+    data = msgspec.to_builtins(view)
+    return all(budget.holds(each, data) for each in searches)
+
+
 def _is_large(value: Value) -> bool:
     size = len(value) if isinstance(value, str) else len(msgspec.json.encode(value))
     return size > LISTED_VALUE_BYTES_MAX
 
 
-def _without_large_values(view: CaseView) -> CaseView:
+def without_large_values(view: CaseView) -> CaseView:
     inputs = {name: value for name, value in view.inputs.items() if not _is_large(value)}
     outputs = {name: value for name, value in view.outputs.items() if not _is_large(value)}
     left_out = [f"inputs.{name}" for name in sorted(view.inputs.keys() - inputs)]

@@ -3,7 +3,8 @@
 stream    audit/SERVER/FIRST   the entries of a segment
 document  audit-segment        a segment: written before its first entry
 document  audit-chain          how long a chain is: written together with its newest entries
-document  audit-cut            what went by age: written before the segments go"""
+document  audit-cut            what went by age: written before the segments go
+document  audit-gap            that a server was used which keeps no record"""
 
 from collections.abc import AsyncIterator
 from typing import Final, TypeVar
@@ -14,10 +15,12 @@ from mendflow.core.audit.chain import ChainCheck, ChainEnd, sha256_of
 from mendflow.core.model.audit import (
     AUDIT_CHAIN_KIND,
     AUDIT_CUT_KIND,
+    AUDIT_GAP_KIND,
     AUDIT_SEGMENT_KIND,
     AuditChain,
     AuditCut,
     AuditEntry,
+    AuditGap,
     AuditSegment,
     ChainView,
 )
@@ -43,9 +46,9 @@ class ChainStore:
         self._store = store
 
     async def servers(self) -> list[str]:
-        """The servers that have a chain, or the rest of one."""
+        """The servers that have a chain, or the rest of one, or were used without."""
         found: set[str] = set()
-        for kind in (AUDIT_CHAIN_KIND, AUDIT_CUT_KIND):
+        for kind in (AUDIT_CHAIN_KIND, AUDIT_CUT_KIND, AUDIT_GAP_KIND):
             found.update([document.id async for document in self._store.scan(kind)])
         async for document in self._store.scan(AUDIT_SEGMENT_KIND):
             found.add(document.id.rpartition("/")[0])
@@ -63,6 +66,17 @@ class ChainStore:
 
     async def cut(self, server: str) -> AuditCut | None:
         return _read(await self._store.get(AUDIT_CUT_KIND, server), AuditCut)
+
+    async def has_any(self) -> bool:
+        """Whether there is a chain of any server."""
+        async for _ in self._store.scan(AUDIT_CHAIN_KIND):
+            return True
+        return False
+
+    async def gap(self, server: str) -> tuple[AuditGap | None, int]:
+        """How often the server was used without a record, and the version of the document that says so."""
+        found = await self._store.get(AUDIT_GAP_KIND, server)
+        return _read(found, AuditGap), found.version if found is not None else 0
 
     async def head(self, server: str) -> tuple[AuditChain | None, int]:
         """How long the chain is said to be, and the version of the document that says so."""
@@ -118,7 +132,10 @@ class ChainStore:
             check.begin_segment(segment)
             async for entry in self.entries(segment):
                 check.read(entry)
-        return check.result()
+        gap, _ = await self.gap(server)
+        if gap is None:
+            return check.result()
+        return msgspec.structs.replace(check.result(), unrecorded=gap.count, unrecorded_at=gap.at)
 
     async def export(self, since: int, until: int) -> AsyncIterator[bytes]:
         """The entries of all chains as they are stored, one in each line, chain by chain from the oldest on. One that

@@ -31,6 +31,8 @@ without it. Nobody who has acknowledged it the first time knows that."""
 RAISED_UNLESS_SEEN: Final = frozenset({"failure", "case-held"})
 """Kinds whose episode is the same when it is found again: failures of one cause on a day, and what is held since the
 same instant, after the server that had told of it has ended. Whoever has acknowledged it is not told again."""
+OF_PROJECTS: Final = frozenset({"failure", "not-started", "rule-errs"})
+"""Kinds that are of a project also where they are about no case: of rules, or of a schedule."""
 LOG_LEVELS: Final = {"failure": logging.INFO}
 """How loud an alert is in the server's own log: of a failed job whoever runs the case hears anyway."""
 
@@ -57,8 +59,15 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
         fields = {name: getattr(self, name) for name in ("kind", "subject", "sentence", "case", "item", "group")}
         return AlertFinding(**fields, episode=self.id.rpartition("/")[2])
 
+    @property
+    def is_of_some_project(self) -> bool:
+        """Whether it is of a project, though it is about no case; else it is about the installation."""
+        return not self.case and self.kind in OF_PROJECTS
+
     def view(self) -> AlertView:
-        fields = {name: getattr(self, name) for name in AlertView.__struct_fields__ if name != "severity"}
+        fields = {
+            name: getattr(self, name) for name in AlertView.__struct_fields__ if name not in ("severity", "given")
+        }
         return AlertView(**fields, severity="critical" if self.kind in CRITICAL else "warning")
 
 

@@ -73,6 +73,7 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     running: int = 0
     pilots: int = 0
     cases: int = 0
+    schedules: bool = True  # it starts cases at due times; one of an older version does not say so
     lease_ms: int = 0  # the lease that it promises pilots: a server that takes over its cases waits at least that long
     job_owners: list[str] = []  # some of those who may let jobs run at it: who runs jobs as itself looks at these
     demand: list[JobGroup] = []  # its waiting jobs, by needs: provisioning counts them with its own

@@ -337,7 +337,7 @@ class Ledger:
                 for key in gone:
                     self._versions.pop(key, None)
             except StoreUnavailable as error:
-                self._break(error.message, waiters)
+                self._break(error.message, waiters, error)
                 return
             except Exception as error:  # every waiter must get the exception, whatever it is
                 log.exception("changes could not be written to the store")

@@ -28,6 +28,11 @@ class OwnMembership(Membership, Protocol):
         before this incarnation promises anything."""
         ...
 
+    async def beats(self, server: str) -> bool:
+        """Whether another server is seen to be alive. Where nothing was seen of it but its document, its next heartbeat
+        is waited for."""
+        ...
+
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
@@ -67,6 +72,9 @@ class SingleServer:
 
     def earlier_promises_ms(self) -> int | None:
         return None
+
+    async def beats(self, server: str) -> bool:
+        return False
 
     async def publish(self) -> None: ...
     async def open(self) -> None: ...

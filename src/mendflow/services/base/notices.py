@@ -1,5 +1,7 @@
 """Messages for the administrator, in a stream: failures of forgotten jobs, lost pilots, refused reports."""
 
+from typing import Final
+
 import msgspec
 from msgspec.structs import replace
 
@@ -17,6 +19,7 @@ ALERT_RAISED = "raised"
 ALERT_CLOSED = "closed"
 ALERT_SEEN = "seen"
 """The states in an event that an alert is over, or was acknowledged and lasts; its message is the alert's id."""
+ALERT_CHANGES: Final = frozenset({ALERT_CLOSED, ALERT_SEEN})
 PAGE = 500
 
 
@@ -47,11 +50,13 @@ class Notices:
         item: ItemId | None = None,
         state: str = "",
         project: str = "",
+        is_told: bool = True,
     ) -> None:
+        """Unless it `is_told`, those who follow the changes hear that there is something, and not what."""
         now = self._clock.now()
         notice = Notice(0, now, "alert", case, item, state, message, project)
         self._ledger.add(NOTICES, msgspec.json.encode(notice))
-        self._events.tell(now, "alert", case, item, state, message)
+        self._events.tell(now, "alert", case, item, state, message if is_told else "")
 
     def tell_changed(self, alert: str, *, is_open: bool, case: CaseId = NO_CASE, item: ItemId | None = None) -> None:
         """An alert is over, or was seen: who follows the changes shows that at once. It is nothing to keep."""

@@ -8,7 +8,7 @@ from mendflow.core.model.errors import BadFile, BadFlow, BadRules, InvalidReques
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.model.rules import RuleSet
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import FileRef, Value
 
 READER_MODULE: Final = "mendflow.reading_process"
 """Named, not imported: it knows the formats of files, which the services do not."""
@@ -22,10 +22,11 @@ class FlowToCheck(msgspec.Struct, frozen=True, tag=True):
 
 
 class FlowText(msgspec.Struct, frozen=True, tag=True):
-    """The text of a flow file, of which a FlowCheck comes."""
+    """The text of a flow file, and stored files beside it, of which a FlowCheck comes."""
 
     text: str
     name: str
+    files: dict[str, FileRef] = {}
 
 
 class RuleText(msgspec.Struct, frozen=True, tag=True):

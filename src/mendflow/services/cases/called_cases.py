@@ -181,9 +181,8 @@ class CalledCases:
             return False
         if far is None:
             raise NotFound(not_connected(domain))
-        known = self._flows.deployed(order.name) if order.flow is None and order.name else None
-        if known is not None and known.project != live.document.project:
-            known = None
+        by_name = order.flow is None and order.name
+        known = self._flows.of_project(order.name, live.document.project) if by_name else None
         if order.flow is None and not order.name:
             flow: Flow | None = await self._flow(live, order)
         else:
@@ -237,7 +236,7 @@ class CalledCases:
             rerun_of=earlier or live.document.rerun_of,
             cache="none" if live.runs_again(order.serial) else live.document.cache,
         )
-        await self._manager.begin(document, flow, await self._manager.reader.jobs_of(earlier) if earlier else {})
+        await self._manager.begin(document, flow, await self._manager.reader.jobs_of(earlier) if earlier else [])
 
     async def _earlier_call(self, live: LiveCase, order: StartCalledCase) -> CaseId | None:
         if live.document.rerun_of is None:

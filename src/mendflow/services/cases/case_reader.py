@@ -212,10 +212,10 @@ class CaseReader:
             if ended and called.parent_item and not gone and serial not in live.case.index.serials:
                 live.tally.move(item_name(called.parent_item), "call", "", called.status)
 
-    async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
-        """The jobs of an earlier case, by item."""
+    async def jobs_of(self, case: CaseId) -> list[Job]:
+        """The jobs of an earlier case, also those that were submitted again."""
         await self._ledger.settled()
-        return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
+        return [_decode_job(found.body) async for found in self._store.scan("job", f"{case}/")]
 
     async def cases_called_by(self, case: CaseId) -> dict[ItemId, CaseDocument]:
         """The cases that a case has called, by the item that called them."""

@@ -17,7 +17,7 @@ from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
 from mendflow.core.model.flow import Flow, UnhandledPolicy
 from mendflow.core.model.ids import CaseId, is_for_one_request
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import DEFAULT_PROJECT, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin
 from mendflow.services.base.cluster import CASE_KIND
@@ -115,7 +115,7 @@ class CaseStarter:
         if key and (earlier := await self._started_before(name, key, known.project)) is not None:
             return demand_same_start(earlier, wanted)
         if flaws := amounts_at_start(known.flow, inputs):
-            raise InvalidRequest("\n".join(flaws))
+            raise InvalidRequest("\n".join(flaws), problems=flaws)
         if cache_from is None:
             await self._runtime.staging.demand_early_files(known.flow, inputs)
         wanted.rerun_of, wanted.cache, wanted.origin = cache_from, options.cache, origin
@@ -144,7 +144,8 @@ class CaseStarter:
         that is to use no earlier results, or not those of some jobs, is like no case that might have."""
         known = version or self._runtime.flows.newest(name)
         stopped = [live.document for id, live in self._runtime.manager.live.items() if is_stopped(id)]
-        alike = [each for each in stopped if (each.flow, each.digest) == (name, known.digest)]
+        like = (name, known.digest, known.project)
+        alike = [each for each in stopped if (each.flow, each.digest, each.project) == like]
         alike = [each for each in alike if not (each.parent or each.mends) and each.notify == options.notify]
         alike = [each for each in alike if set(each.again) == set(options.again or [])]
         if options.cache == "none":
@@ -188,21 +189,27 @@ class CaseStarter:
         its case is found by its name, however many there are."""
         if not is_for_one_request(key):
             return await self.keyed(key, project)
-        found = await self.find_keyed(flow, key)
+        found = await self.find_keyed(flow, key, project=project)
         return await self.known(found.id) if found is not None else None
 
-    async def keyed(self, key: str, project: str = "") -> CaseDocument | None:
-        """A case of a project, or of any, that was started under this key, of whatever flow. The search index knows."""
+    async def keyed(self, key: str, project: str) -> CaseDocument | None:
+        """A case of a project that was started under this key, of whatever flow. The search index knows."""
         await self._runtime.ledger.settled()
-        where = [FieldCondition("key", key), *in_sight(Sight(frozenset({project})) if project else EVERYTHING)]
+        where = [FieldCondition("key", key), *in_sight(Sight(frozenset({project})))]
         found = await self._store.search(CASE_KIND, where, limit=1)
         return await self.known(CaseId(found[0].id)) if found else None
 
-    async def find_keyed(self, flow: str, key: str) -> CaseDocument | None:
-        """The case of a flow that was started under this key, by the names that it can have."""
+    async def project_of(self, flow: str) -> str:
+        """The project that the name of a flow is in, also if the flow was removed."""
+        flows = self._runtime.flows
+        return flows.project_of(flow) or await flows.project_of_removed(flow) or DEFAULT_PROJECT
+
+    async def find_keyed(self, flow: str, key: str, *, project: str = "", port: str = "") -> CaseDocument | None:
+        """The case of a flow that was started under this key, by the names that it can have: in this project, or
+        at this port. What somebody else has started under the same key is another case."""
         for turn in count():
             found = await self._find_stored(CaseId(f"{flow}-{_draw_name(flow, key, turn)}"))
-            if found is None or found.key == key:
+            if found is None or ((found.key, found.port) == (key, port) and project in ("", found.project)):
                 return found
         raise AssertionError("there is always one more name")
 
@@ -222,7 +229,7 @@ class CaseStarter:
             found = await self._claim(wanted.id)
             if found is None:
                 return await self._begin_case(wanted, flow)
-            if wanted.key and found.key == wanted.key:
+            if wanted.key and (found.key, found.port, found.project) == (wanted.key, wanted.port, wanted.project):
                 return demand_same_start(found, wanted)
         raise AssertionError("there is always one more name")
 
@@ -284,7 +291,7 @@ class CaseStarter:
     async def _begin_case(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         runtime = self._runtime
         try:
-            earlier = await runtime.manager.reader.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
+            earlier = await runtime.manager.reader.jobs_of(wanted.rerun_of) if wanted.rerun_of else []
             return (await runtime.manager.begin(wanted, flow, earlier)).document
         finally:
             runtime.homes.release(wanted.id, STARTING)

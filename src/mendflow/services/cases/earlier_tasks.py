@@ -67,7 +67,7 @@ class AnswerGrounds:
             unless_given = {name: declared.default for name, declared in live.flow.inputs.items()}
             live.inputs_digest = _digest({**unless_given, **document.inputs})
         whole = [document.flow, document.project, self._digests.of(live.flow), called, live.inputs_digest, above]
-        return _digest([*whole, live.case.heard])
+        return _digest([*whole, live.case.external_digest])
 
     def _called_versions(self, flow: Flow, project: str) -> dict[str, str] | None:
         """The flows that it calls and that did not come with it, and those that these call. None if it leaves a call to

@@ -8,7 +8,7 @@ orders; every order can be repeated."""
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import msgspec
 
@@ -37,7 +37,7 @@ from mendflow.core.expressions.work_budget import LongWork
 from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.results.earlier_results import EarlierResults
@@ -97,10 +97,12 @@ class FlowManager:
         live: dict[CaseId, LiveCase],
         points: InterceptionPoints,
         counts: ServerMetrics,
+        counted_name: Callable[[str, str], Awaitable[str]],
         compiler: FlowCompiler,
         long_steps: LongSteps | None = None,
         live_inputs: LiveInputs | None = None,
     ) -> None:
+        self._counted_name = counted_name
         self._compiler = compiler
         self._live_inputs = live_inputs or LiveInputs()
         self._defaults = FlowMemo(small_defaults)
@@ -125,6 +127,8 @@ class FlowManager:
         """Load the cases of a tree that are not over. All are put into memory in one step, so that none is seen without
         the cases that it refers to."""
         found = await self.reader.read_tree(tree, self._give_up)
+        for live in found:
+            await self._name_counted(live.document)
         for live in found:
             self.live[live.id] = live
             self._live_inputs.add(live.document)
@@ -156,7 +160,7 @@ class FlowManager:
         if (live := self.live.get(document.id)) is not None:
             self._points.forget(live)
         self._drop_case(document.id)
-        self.counts.cases_ended.add(document.flow, "failed")
+        self.count_ended(document, "failed")
         document.status, document.ended_at = "failed", self._clock.now()
         document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
         self._hub.publish(CaseEnded(document))
@@ -170,13 +174,12 @@ class FlowManager:
         self._live_inputs.remove(case)
         self._homes.release(case, case)
 
-    async def begin(
-        self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job], *, later: bool = False
-    ) -> LiveCase:
+    async def begin(self, document: CaseDocument, flow: Flow, earlier: list[Job], *, later: bool = False) -> LiveCase:
         """Start a case; refused if its inputs do not match the flow. `later`: called before the first orders are
         carried out."""
         await self._homes.wait_until_loaded(document.id)
         plan = await self._compiler.plan_of(flow, alone=document.parent is not None)
+        await self._name_counted(document)
         if document.id in self.live:
             return self.live[document.id]
         now, library = self._clock.now(), self._hub.provider(UndoLibrary)
@@ -206,7 +209,7 @@ class FlowManager:
                     admission.dismiss(document.id, document.project)
 
     async def _begin(
-        self, document: CaseDocument, plan: Plan, events: list[Event], earlier: dict[ItemId, Job], now: Instant
+        self, document: CaseDocument, plan: Plan, events: list[Event], earlier: list[Job], now: Instant
     ) -> LiveCase:
         live = LiveCase(Case.blank(plan), document)
         live.is_started_here = True
@@ -215,7 +218,7 @@ class FlowManager:
         document.started_at = now
         self.live[live.id] = live
         self._homes.hold(live.id, live.id)
-        self.counts.cases_started.add(document.flow)
+        self.counts.cases_started.add(document.counted_flow)
         self._ledger.touch(CASE_KIND, live.id, document)
         self._events.tell(now, "case", live.id, state="running")
         await self._carry_out(live, await self._recorder.recorded(live, events))
@@ -239,6 +242,16 @@ class FlowManager:
             for each in await self._store.get_many(CASE_KIND, rest[at : at + DOCUMENTS_READ]):
                 found[CaseId(each.id)] = _decode_document(each.body)
         return found
+
+    async def _name_counted(self, document: CaseDocument) -> None:
+        """For good: at its end a case is counted by the name that it began under. While the store is away it gets none:
+        it is asked for again when the case is loaded, or counted anew."""
+        if not document.counted_as:
+            with suppress(StoreUnavailable):
+                document.counted_as = await self._counted_name(document.flow, document.project)
+
+    def count_ended(self, document: CaseDocument, status: str) -> None:
+        self.counts.cases_ended.add(document.counted_flow, status)
 
     async def flow_of(self, case: CaseId) -> Flow:
         """The flow that a case, live or over, was started with."""

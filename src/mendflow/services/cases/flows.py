@@ -6,12 +6,13 @@ starts the flow by its name go on with it. Where nobody has, what was sent along
 
 import hashlib
 import logging
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 
 import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
+from mendflow.core.engine.files_beside import left_files
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import BadFlow, Conflict, NotFound
 from mendflow.core.model.flow import Flow, PrimitiveStep
@@ -26,9 +27,13 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.flow_compiler import FlowCompiler
+from mendflow.services.cases.flow_file_store import FlowFileStore
 from mendflow.stores.contract import Store, StoredDocument
 
 FLOW_KIND = "flow"
+OF_PROJECT = "@"
+"""No name of a flow has this."""
+FORMER_OWNERS_MAX = 10_000
 VERSION_KIND = "flow-version"
 
 # A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
@@ -67,7 +72,9 @@ class _FlowVersion(msgspec.Struct):
     """What is read of a version that is known no longer than its flow was."""
 
     version: int
+    digest: str = ""
     project: str = DEFAULT_PROJECT
+    tentative: bool = False
 
 
 log = logging.getLogger("mendflow.flows")
@@ -95,15 +102,22 @@ def _names(flow: Flow) -> Iterator[str]:
         yield from _names(called)
 
 
+def _without_files(flow: Flow) -> Flow:
+    calls = tuple(_without_files(called) for called in flow.calls)
+    return flow if flow.source is None and calls == flow.calls else replace(flow, source=None, calls=calls)
+
+
 class Flows:
     def __init__(self, store: Store, ledger: Ledger, clock: Clock, sealer: Sealer, compiler: FlowCompiler) -> None:
         self.compiler = compiler
+        self.files = FlowFileStore(store, ledger, clock)
         self._sealer = sealer
         self._store = store
         self._ledger = ledger
         self._clock = clock
         self._newest: dict[str, FlowDocument] = {}
         self._read: dict[str, int] = {}  # the versions of the documents that these were read from
+        self._former_owners: dict[str, str | None] = {}  # of names that are no flow's: whose flow had it
 
     async def start(self) -> None:
         """Load the deployed flows, again where other servers may have deployed or removed some."""
@@ -125,6 +139,7 @@ class Flows:
             self._forget(name)
 
     def _forget(self, name: str) -> None:
+        self._former_owners.pop(name, None)
         self._newest.pop(name, None)
         self._read.pop(name, None)
 
@@ -142,8 +157,9 @@ class Flows:
         return hashlib.sha256(msgspec.json.encode(flow)).hexdigest()[:16]
 
     async def sealed(self, flow: Flow) -> Flow:
-        """The flow as it may be stored: without passwords in the clear."""
-        return await self._sealer.sealed(flow)
+        """The flow as it may be stored: without passwords in the clear, and without the files that it and the flows
+        that come with it were read from."""
+        return await self._sealer.sealed(_without_files(flow))
 
     async def sealed_inputs(self, inputs: dict[str, Value]) -> dict[str, Value]:
         """The inputs of a case as they may be stored."""
@@ -168,13 +184,34 @@ class Flows:
                 return
             made = replace(newest, deployed_at=self._clock.now(), deployed_by=who, tentative=False)
             if await self._put(made):
+                await self.files.adopt(made.name, made.digest)
                 return
             await self.refresh(name)
         raise Conflict(f"flow {name} is deployed by several at once, again and again; try once more")
 
     async def _store_version(self, flow: Flow, who: str, project: str, *, tentative: bool) -> FlowDocument:
+        made = await self._store_model(_without_files(flow), who, project, tentative=tentative)
+        if flow.source is not None and not (tentative and await self._is_deployed_without_file(made)):
+            await self.files.put(made.name, made.digest, flow.source, who=who, tentative=tentative)
+        elif not tentative:
+            await self.files.adopt(made.name, made.digest)
+        return made
+
+    async def _is_deployed_without_file(self, made: FlowDocument) -> bool:
+        """Whether somebody has deployed this very model, now or earlier, and gave no file: it gets none of others."""
+        if await self.files.is_kept(made.name, made.digest):
+            return False
+        newest = self._newest.get(made.name)
+        if newest is not None and newest.digest == made.digest:
+            return not newest.tentative
+        versions = [each async for each in self._versions(made.name)]
+        return any(each.digest == made.digest and not each.tentative for each in versions)
+
+    async def _store_model(self, flow: Flow, who: str, project: str, *, tentative: bool) -> FlowDocument:
         check_names(flow)
         await self.compiler.check(flow)
+        if left := left_files(flow):
+            raise BadFlow(problems=left)
         flow = await self.sealed(flow)
         if problems := list(step_problems(each for each in walk_activities(flow) if isinstance(each, PrimitiveStep))):
             raise BadFlow(problems=problems)
@@ -203,8 +240,11 @@ class Flows:
 
     async def _removed(self, name: str) -> "_FlowVersion | None":
         """The last version of a flow that was removed; None if there was none of this name."""
-        versions = [_decode_version(found.body) async for found in self._store.scan(VERSION_KIND, f"{name}@")]
-        return max(versions, key=lambda each: each.version, default=None)
+        return max([each async for each in self._versions(name)], key=lambda each: each.version, default=None)
+
+    async def _versions(self, name: str) -> AsyncIterator["_FlowVersion"]:
+        async for found in self._store.scan(VERSION_KIND, f"{name}@"):
+            yield _decode_version(found.body)
 
     async def project_of_removed(self, name: str) -> str | None:
         """The project that a name of a flow stays in when the flow is removed: its cases, rules and statistics are
@@ -213,12 +253,14 @@ class Flows:
         return last.project if last is not None else None
 
     async def remove(self, name: str) -> FlowView:
-        """Nobody can start it from now on. Its cases have their own copies of it, and its versions stay known."""
+        """Nobody can start it from now on. Its cases have their own copies of it, and keep the files of their versions;
+        its versions stay known."""
         for _ in range(TRIES):
             await self.refresh(name)
             removed = self.newest(name)
             if await self._ledger.put_now(FLOW_KIND, name, None, self._read[name]) is not None:
                 self._forget(name)
+                await self.files.drop_unnamed(name)
                 return removed.view(whole=False)
         raise Conflict(f"flow {name} is deployed by somebody else, again and again; try once more")
 
@@ -230,8 +272,20 @@ class Flows:
             return False
         if self._read.get(name, 0) < put_at:
             self._newest[name], self._read[name] = document, put_at
-        await self._ledger.put_now(VERSION_KIND, f"{name}@{document.version}", document, 0)
+        await self._put_version(document)
         return True
+
+    async def _put_version(self, document: FlowDocument) -> None:
+        """Another server may have deployed it since: then it stays deployed."""
+        id = f"{document.name}@{document.version}"
+        for _ in range(TRIES):
+            before = await self._store.get(VERSION_KIND, id)
+            if before is not None and not _decode_version(before.body).tentative:
+                return
+            version = before.version if before is not None else 0
+            if await self._ledger.put_now(VERSION_KIND, id, document, version) is not None:
+                return
+        raise Conflict(f"flow {document.name} is deployed by several at once, again and again; deploy it once more")
 
     def all(self) -> list[FlowView]:
         return [document.view(whole=False) for _, document in sorted(self._newest.items())]
@@ -245,6 +299,23 @@ class Flows:
         document = self._newest.get(name)
         return document.project if document is not None else None
 
+    async def counted_name(self, flow: str, project: str) -> str:
+        """What a case of a flow is counted by. Whoever sends a flow along names it: where the name is not that of a
+        flow of the project, the project is added. A name that nobody has, or had, is counted as the default
+        project's. Raises StoreUnavailable."""
+        owner = self.project_of(flow)
+        if owner is None:
+            owner = await self._former_owner(flow)
+        return flow if (owner or DEFAULT_PROJECT) == project else f"{flow}{OF_PROJECT}{project}"
+
+    async def _former_owner(self, name: str) -> str | None:
+        if name not in self._former_owners:
+            found = await self.project_of_removed(name)
+            if len(self._former_owners) >= FORMER_OWNERS_MAX:
+                self._former_owners.clear()
+            self._former_owners[name] = found
+        return self._former_owners[name]
+
     def newest(self, name: str, sight: Sight = EVERYTHING) -> FlowDocument:
         """The refusal does not name the others: they may be of other projects."""
         document = self._newest.get(name)
@@ -255,10 +326,15 @@ class Flows:
             )
         return document
 
-    async def find(self, name: str, project: str = "") -> tuple[Flow, str]:
-        """A flow that another calls, or that rules name: one of its own project, if that is given. The refusal does not
-        name the others: the case may be another domain's."""
-        document = self.deployed(name)
-        if document is None or project not in ("", document.project):
+    def of_project(self, name: str, project: str) -> FlowDocument | None:
+        """The newest version of a flow, if it is known here and in this project: what a case calls by its name."""
+        document = self._newest.get(name)
+        return document if document is not None and document.project == project else None
+
+    async def find(self, name: str, project: str) -> tuple[Flow, str]:
+        """A flow that another calls, or that rules name: one of its own project. The refusal does not name the others:
+        the case may be another domain's."""
+        document = self.of_project(name, project)
+        if document is None:
             raise NotFound(f"there is no flow {name!r} here; `mendflow flows deploy FILE` makes it known")
         return document.flow, document.digest

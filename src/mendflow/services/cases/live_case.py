@@ -27,6 +27,7 @@ from mendflow.core.model.views import (
 )
 from mendflow.core.recovery.ids import GENERATION_MARK, serial_of
 from mendflow.core.results.earlier_results import EarlierResults, NamedJobs
+from mendflow.core.schedules.planning import schedule_of_key
 from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
 ITEM_KIND = "item"
@@ -71,6 +72,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     parent_item: ItemId | None = None  # the item of the call
     owner: str = ""
     project: str = DEFAULT_PROJECT  # that of the whole tree
+    counted_as: str = ""  # by what its flow is counted, whoever has that name later; empty: its name alone
     rerun_of: CaseId | None = None  # where results come from
     stands_for: CaseId | None = None  # what that case failed by is taken up by this one
     cache: CachePolicy = ""
@@ -100,6 +102,11 @@ class CaseDocument(msgspec.Struct, kw_only=True):
         return self.status in LIVE_STATUSES
 
     @property
+    def counted_flow(self) -> str:
+        """By what the flow of the case is counted, and learned of."""
+        return self.counted_as or self.flow
+
+    @property
     def counted_project(self) -> str:
         """The project whose quota of cases it counts against; empty if it mends a case, or undoes what one did."""
         is_wanted = self.parent is None or self.parent_item is not None or bool(self.port)
@@ -119,6 +126,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             fault=self.fault,
             parent=self.parent,
             owner=self.owner,
+            schedule=schedule_of_key(self.key),
             project=self.project,
             rerun_of=self.rerun_of,
             stands_for=self.stands_for,

@@ -224,8 +224,8 @@ class OrderDispatcher:
         live = self._manager.live.get(case)
         if live is not None and (known := live.states.get(serial)) is not None:
             name, kind, state = known
-            # the files are staged: now the job itself is submitted
-            staged = kind == "job" and state == "staging" and outcome.ok
+            # the job itself is submitted now; or it is not, and the case tells that the item has failed
+            staged = kind == "job" and state == "staging"
             live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
             if kind == "call" and outcome.fault is not None and self._began_no_case(case, serial, outcome.fault):
                 self._note_failed_call(live, serial, name, outcome.fault)
@@ -365,7 +365,7 @@ class OrderDispatcher:
             document.serials = live.case.last_serial
             self._apply_end_amendments(live)
             self._hub.publish(CaseEnded(document))
-            self._manager.counts.cases_ended.add(document.flow, document.status)
+            self._manager.count_ended(document, document.status)
             message = document.fault.message if document.fault else ""
             self._events.tell(document.ended_at, "case", live.id, state=document.status, message=message)
             self._events.ended(live.id)

@@ -15,7 +15,7 @@ from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.forecasts import ResultForecast, WantedResult
 from mendflow.core.model.ids import CaseId, ItemId, item_name
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
-from mendflow.core.model.principals import DEFAULT_PROJECT
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CachePolicy
 from mendflow.core.recovery.ids import serial_of
@@ -50,6 +50,7 @@ from mendflow.services.base.contracts import Clock, FileStore, NewJob
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.facts import CaseEnded, LoadedJobs
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.result_index import IndexedResult, ResultIndex
@@ -142,7 +143,7 @@ class ResultCache:
         cache: CachePolicy,
         *,
         who: str,
-        project: str = DEFAULT_PROJECT,
+        project: str,
     ) -> list[ResultForecast]:
         """What would be found for jobs of a case that this user is to start; nothing is written."""
         document = CaseDocument(id=CaseId(""), flow=flow, digest="", owner=who, project=project, cache=cache)
@@ -215,7 +216,7 @@ class ResultCache:
                 return await self._taken(earlier, spec)
         asked = live.document.cache == "all"
         if asked or (live.document.cache == "declared" and not why_undeclared(spec)):
-            found = await self.index.find(key, self._clock.now(), peek=peek)
+            found = await self.index.find(key, live.document.project, self._clock.now(), peek=peek)
             if found is not None:
                 missing = await self._why_unusable(live, spec, found, asked=asked, peek=peek)
             if found is not None and not missing:
@@ -236,7 +237,7 @@ class ResultCache:
         if live.document.cache != "declared" or name in live.passed_over:
             return live.passed_over.get(name, "")
         live.passed_over[name] = ""
-        found = await self.index.find(key, self._clock.now(), peek=True)
+        found = await self.index.find(key, live.document.project, self._clock.now(), peek=True)
         if found is not None and first_case_of(found.job.case) != first_case_of(live.id):
             live.passed_over[name] = f"{PASSED_OVER}{why_undeclared(spec)}{IF_ASKED}"
         return live.passed_over[name]
@@ -248,7 +249,8 @@ class ResultCache:
         origin = made.outcome.cached_from or made.id
         if origin != made.id:
             stored = await self._store.get(JOB_KIND, origin)
-            made = _decode_job(stored.body) if stored is not None else made
+            first = _decode_job(stored.body) if stored is not None else made
+            made = first if first.spec.project == made.spec.project and first.outcome is not None else made
         outcome = made.outcome
         assert outcome is not None
         reason = f"cached: made by case {made.case} item {made.spec.item} on {moment(made.finished_at)}"
@@ -318,7 +320,8 @@ class ResultCache:
 
     async def _earlier_jobs(self, live: LiveCase, name: str) -> NamedJobs:
         try:
-            where = [FieldCondition("flow", live.document.flow)]
+            own = Sight(frozenset({live.document.project}))
+            where = [FieldCondition("flow", live.document.flow), *in_sight(own)]
             cases = await self._store.search(
                 CASE_KIND, where, order_by="started_at", descending=True, limit=CASES_COMPARED + 1
             )

@@ -106,14 +106,16 @@ class ResultIndex:
         for key in made.keys() - known:
             self.record(made[key], flow)
 
-    async def find(self, key: str, now: Instant, *, peek: bool = False) -> IndexedResult | None:
-        """The result of this key, if its job completed. An entry that leads nowhere is removed, unless this is only to
-        `peek`."""
+    async def find(self, key: str, project: str, now: Instant, *, peek: bool = False) -> IndexedResult | None:
+        """The result of this key, if a job of this project made it and completed. An entry that leads nowhere is
+        removed, unless this is only to `peek`."""
         await self._written(key)
         found = await self._store.get(RESULT_KIND, key)
         if found is None:
             return None
         document = _decode(found.body)
+        if document.project != project:
+            return None
         stored = await self._store.get(JOB_KIND, document.job)
         job = _decode_job(stored.body) if stored is not None else None
         if job is not None and is_result(job):

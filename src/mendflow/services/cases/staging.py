@@ -20,7 +20,7 @@ from mendflow.core.expressions import is_template
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, TABLE, Flow, Input
+from mendflow.core.model.flow import FILE, FILES, LEFT_FOLDER, NO_FOLDER, TABLE, Flow, Input
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
@@ -138,7 +138,7 @@ class FileStaging:
 
     async def _readable_path(self, source: str, folder: str) -> Path | None:
         """The path, if the server may read it."""
-        if "\0" in source or folder == NO_FOLDER:
+        if "\0" in source or folder == NO_FOLDER or _was_left(source, folder):
             return None
         path = await asyncio.to_thread(Path(folder, source).resolve)
         roots = self._roots()
@@ -237,6 +237,12 @@ class FileStaging:
                 f"{source:.200} is a path, which means nothing in another domain: give the file itself as an input, or"
                 " its logical name"
             )
+        if _was_left(source, folder):
+            raise Forbidden(
+                f"{source:.200} is beside the flow's file, and was not sent: deploy the flow with `mendflow flows"
+                " deploy FILE`, or give the file itself as an input",
+                path=source,
+            )
         path = await self._readable_path(source, folder)
         if path is None:
             raise Forbidden(_not_readable(source), path=source)
@@ -247,6 +253,11 @@ class FileStaging:
 
 async def _in_one_piece(content: bytes) -> AsyncIterator[bytes]:
     yield content
+
+
+def _was_left(source: str, folder: str) -> bool:
+    """Whether the path is relative to a folder that did not come with its flow."""
+    return folder == LEFT_FOLDER and not PurePosixPath(source).is_absolute()
 
 
 def _not_readable(source: str) -> str:

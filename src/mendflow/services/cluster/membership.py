@@ -33,11 +33,13 @@ _decode = msgspec.json.Decoder(ServerDocument).decode
 
 
 class PeerState:
-    """Another server, as it was last seen. `moved_at` and `ended_at` are by our own meter."""
+    """Another server, as it was last seen. `moved_at` and `ended_at` are by our own meter. `has_beaten`: its document
+    has changed since it was first seen."""
 
-    def __init__(self, document: ServerDocument, version: int, now: int) -> None:
+    def __init__(self, document: ServerDocument, version: int, now: int, *, has_beaten: bool = False) -> None:
         self.document = document
         self.version = version
+        self.has_beaten = has_beaten
         self.moved_at = now
         self.silent_ms = 0
         self.ended_at = now if document.ended else 0
@@ -132,6 +134,16 @@ class ServerMembership:
     def announce_change(self) -> None:
         """This server has changed what all servers share, and it is on disk: the others read it again."""
         self._own_document.changes += 1
+
+    async def beats(self, server: str) -> bool:
+        until = self._meter() + self.terms.takeover_ms
+        while self.find(server) is not None and (peer := self.peer_states.get(server)) is not None:
+            if peer.silent_ms >= cluster_terms(peer.document.lease_ms).promise_ms:
+                return False
+            if peer.has_beaten or self._meter() >= until:
+                return peer.has_beaten
+            await self._clock.sleep(max(self.terms.beat_ms // 4, 10))
+        return False
 
     async def wait(self) -> bool:
         """Wait until this server may make promises, but no longer than others would wait before they take over its
@@ -266,7 +278,7 @@ class ServerMembership:
         peer = self.peer_states.get(document.id)
         if peer is None or peer.version != document.version:
             latest = _decode(document.body)
-            self.peer_states[document.id] = PeerState(latest, document.version, now)
+            self.peer_states[document.id] = PeerState(latest, document.version, now, has_beaten=peer is not None)
             if peer is not None and (latest.ended, latest.changes) != (peer.document.ended, peer.document.changes):
                 self._on_changed()
             return

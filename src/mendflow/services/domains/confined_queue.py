@@ -45,8 +45,10 @@ class ConfinedQueue:
         self.capacity = queue.capacity
 
     async def submit(self, jobs: Sequence[NewJob], *, reissued: bool = False) -> None:
-        cases = {job.case for job in jobs}
-        if any([await self._bounds_of(case) is not None for case in cases]):
+        bounded = False
+        for case in {job.case for job in jobs}:
+            bounded = await self._bounds_of(case) is not None or bounded
+        if bounded:
             jobs = [await self._confined(job) for job in jobs]
         else:
             for job in jobs:

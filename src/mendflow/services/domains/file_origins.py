@@ -103,7 +103,7 @@ class FileOrigins:
         item = fact.live.case.instances.get(fact.live.case.index.serials.get(fact.serial, 0))
         order = item.order if isinstance(item, Item) else None
         if not isinstance(order, StartCalledCase):
-            outcome = _made_by_job(fact.outcome) if isinstance(order, SubmitJob) else fact.outcome
+            outcome = made_by_job(fact.outcome) if isinstance(order, SubmitJob) else fact.outcome
             self._remember(first_case_of(fact.live.id), _keys_of_outcome(outcome))
 
     def _case_ended(self, fact: CaseEnded) -> None:
@@ -219,7 +219,7 @@ class FileOrigins:
             if first_case_of(stored.id) == first:
                 jobs.add(flow_job_id(JobId(stored.id)))
                 outcome = _decode_job(stored.body).outcome
-                found.update(_keys_of_outcome(_made_by_job(outcome) if outcome is not None else None))
+                found.update(_keys_of_outcome(made_by_job(outcome) if outcome is not None else None))
             passed += 1
             if passed % BREATH_EVERY == 0:
                 await asyncio.sleep(0)
@@ -272,7 +272,7 @@ def _keys_in(part: Any) -> Iterator[str]:
         yield from (_origin_key(each.logical), _key_of_file(each))
 
 
-def _made_by_job(outcome: Outcome) -> Outcome:
+def made_by_job(outcome: Outcome) -> Outcome:
     """What a job has made itself. Its outputs may refer to what it was given besides, which has come already; and the
     code of a job, which can say anything, says what they refer to."""
     spilled: list[Value] = [{"$spilled": digest, "bytes": 0} for digest in spilled_in_value(outcome.outputs)]
@@ -300,7 +300,7 @@ def _keys_of_event(
         if (case, fact.serial) in calls:
             outcome = Outcome(files=outcome.files)
         elif f"{case}/{fact.serial}" in jobs:
-            outcome = _made_by_job(outcome)
+            outcome = made_by_job(outcome)
         yield from _keys_of_outcome(outcome)
     elif isinstance(fact, Deliver):
         yield from _keys_in(fact.value)

@@ -31,15 +31,16 @@ class FlowCloser:
         self._staging = staging
         self._opened = opened
 
-    async def closed(self, flow: Flow) -> Flow:
-        flow = await self._closed(self._with_called(flow), flow.folder)
+    async def closed(self, flow: Flow, project: str) -> Flow:
+        """The flow of a case of this project."""
+        flow = await self._closed(self._with_called(flow, project), flow.folder)
         opened: Flow = self._opened(flow)
         return opened
 
-    async def closed_inputs(self, flow: Flow | None, inputs: dict[str, Value]) -> dict[str, Value]:
+    async def closed_inputs(self, flow: Flow | None, inputs: dict[str, Value], project: str) -> dict[str, Value]:
         """The inputs of a call, with files that they name by their paths as stored ones."""
         if flow is not None:
-            inputs = await self._staging.fixed_inputs(flow, inputs)
+            inputs = await self._staging.fixed_inputs(flow, inputs, project)
             for name, declared in flow.inputs.items():
                 value = inputs.get(name)
                 if declared.type == "file" and isinstance(value, str) and self._is_path(value):
@@ -47,15 +48,15 @@ class FlowCloser:
         opened: dict[str, Value] = self._opened(inputs)
         return opened
 
-    def _with_called(self, flow: Flow) -> Flow:
-        """The flow together with those that it calls by name and that are deployed here."""
+    def _with_called(self, flow: Flow, project: str) -> Flow:
+        """The flow together with those that it calls by name and that are deployed here, in its project."""
         taken: dict[str, Flow] = {each.name: each for each in flow.calls}
         pending = [flow]
         while pending:
             for activity in walk_activities(pending.pop()):
                 if not isinstance(activity, Call) or not activity.flow or activity.domain or activity.flow in taken:
                     continue
-                found = self._flows.deployed(activity.flow)
+                found = self._flows.of_project(activity.flow, project)
                 if found is None:
                     raise NotFound(f"{activity.name} calls the flow {activity.flow!r}, which is not deployed here")
                 taken[activity.flow] = found.flow

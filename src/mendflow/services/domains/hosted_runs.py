@@ -226,7 +226,7 @@ class HostedRuns:
         if work.case or document.over or document.id in self.register.taking:
             return
         await self._ledger.settled()
-        case = await self.starter.find_keyed(document.flow, document.case_key)
+        case = await self.starter.find_keyed(document.flow, document.case_key, port=DOMAIN_PORT)
         if case is not None and not case.void:
             if document.stopped:
                 work.quiet_at = self.leases.now() + self.leases.guard_ms

@@ -9,6 +9,7 @@ from mendflow.core.domains.domain_names import domain_name_flaw
 from mendflow.core.model.domains import PROTOCOL, DomainRequest, SentWork, WorkClaim, WorkRef, WorkStatus
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.jobs import Attempt
+from mendflow.core.scheduling.report_bounds import NUMBER_MAX, bounded_attempt, bounded_number
 from mendflow.core.scheduling.reported_outcomes import reported_fault, reported_outcome
 from mendflow.services.cases.case_starter import demand_key
 
@@ -18,8 +19,6 @@ FILES_MAX: Final = 10_000
 """Of one piece of work."""
 CLAIMS_MAX: Final = 100_000
 FENCE_MAX: Final = 1_000_000_000
-NUMBER_MAX: Final = 1 << 53
-"""Of serials, counts and times: JSON has no larger whole numbers that all of its readers agree on."""
 NAME_CHARS_MAX: Final = 1_000
 """Of the owner of a piece of work, and of its name. Each domain on its way puts its own name before the owner's."""
 WAY_MAX: Final = 20
@@ -91,10 +90,10 @@ def bounded_status(status: WorkStatus, domain: str) -> WorkStatus:
     if tries is not None:
         tries = replace(
             tries,
-            fence=_number(tries.fence),
-            unbegun=_number(tries.unbegun),
-            failures=_number(tries.failures),
-            losses=_number(tries.losses),
+            fence=bounded_number(tries.fence),
+            unbegun=bounded_number(tries.unbegun),
+            failures=bounded_number(tries.failures),
+            losses=bounded_number(tries.losses),
             attempts=tuple(_reported_attempt(each, domain) for each in tries.attempts[-ATTEMPTS_MAX:]),
         )
     return replace(
@@ -106,15 +105,16 @@ def bounded_status(status: WorkStatus, domain: str) -> WorkStatus:
         reason=_text(status.reason, REASON_CHARS_MAX),
         host=_line(status.host),
         site=_line(status.site),
-        attempts=_number(status.attempts),
-        losses=_number(status.losses),
-        began_at=_number(status.began_at),
+        attempts=bounded_number(status.attempts),
+        losses=bounded_number(status.losses),
+        began_at=bounded_number(status.began_at),
         log_tail=status.log_tail[-LOG_CHARS_MAX:],
         tries=tries,
     )
 
 
 def _reported_attempt(attempt: Attempt, domain: str) -> Attempt:
+    attempt = bounded_attempt(attempt)
     return replace(attempt, fault=reported_fault(attempt.fault, domain)) if attempt.fault is not None else attempt
 
 
@@ -131,7 +131,3 @@ def _text(text: str, chars_max: int) -> str:
     if _is_line(text, chars_max):
         return text
     return "".join(each if each.isprintable() or each == "\n" else "?" for each in text[:chars_max])
-
-
-def _number(number: int) -> int:
-    return min(max(0, number), NUMBER_MAX)

@@ -318,7 +318,8 @@ class DomainRouter:
             decision = self._named(order.domain, way)
         else:
             logical, stored = files_by_place(files_in_flow(order.inputs))
-            is_known = order.flow is not None or not order.name or self._flows.deployed(order.name) is not None
+            here = self._flows.of_project(order.name, live.document.project)
+            is_known = order.flow is not None or not order.name or here is not None
             flow = "" if is_known else order.name
             decision = await self._route(WorkNeeds(logical=logical, stored_bytes=stored, flow=flow, way=way))
         self._note(key, order.domain, decision)

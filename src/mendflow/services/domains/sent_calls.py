@@ -79,8 +79,9 @@ class SentCalls:
         """Send the flow of a call, or, if there is none here, the name of one of that domain."""
         if not self._sent.is_reachable(domain):
             raise NotFound(not_connected(domain))
-        closed = await self._closer.closed(flow) if flow is not None else None
-        inputs = await self._closer.closed_inputs(flow, order.inputs)
+        project = live.document.project
+        closed = await self._closer.closed(flow, project) if flow is not None else None
+        inputs = await self._closer.closed_inputs(flow, order.inputs, project)
         if (hosted := self._hub.provider(CaseFiles)) is not None:
             await hosted.demand_value(live.id, [closed, inputs])
         if (origins := self._hub.provider(FileOrigins)) is not None:

@@ -72,6 +72,11 @@ def files_in_outcome(outcome: Outcome | None) -> list[FileRef]:
     return once(_named_in_outcome(outcome)) if outcome is not None else []
 
 
+def files_made_in_outcome(outcome: Outcome | None) -> list[FileRef]:
+    """The same without the log, of which people see what is left when it is masked, and nobody the file."""
+    return files_in_outcome(msgspec.structs.replace(outcome, log=None) if outcome is not None else None)
+
+
 def logical_files_in_outcome(outcome: Outcome) -> list[FileRef]:
     """The files with logical names that an outcome refers to, each once."""
     return list(dict.fromkeys(each for each in _named_in_outcome(outcome) if each.logical))

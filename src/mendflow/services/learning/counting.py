@@ -28,6 +28,7 @@ from mendflow.core.model.jobs import Attempt, Job
 from mendflow.core.model.repair import ExceptionType
 from mendflow.core.recovery.own_words import own_words
 from mendflow.core.recovery.signature import signature
+from mendflow.services.cases.flows import OF_PROJECT
 from mendflow.services.recovery.failures import group_id
 
 REMEMBERED_JOBS_MAX: Final = 20_000
@@ -52,7 +53,8 @@ class _EndedJobs:
 
 
 class FailureCounter:
-    """What was counted since it was last taken. `flow_of` is the flow of a job's case, empty if unknown."""
+    """What was counted since it was last taken. `flow_of` is by what the flow of a job's case is counted, empty if
+    unknown."""
 
     def __init__(self, flow_of: Callable[[Job], str]) -> None:
         self._flow_of = flow_of
@@ -149,7 +151,8 @@ class FailureCounter:
         """Count a failed attempt for its cause, and what came of the next one, which the queue has begun by itself."""
         attempt = job.history[place]
         assert attempt.fault is not None
-        cause = signature(attempt.fault, own_words(job.spec, flow))
+        name = flow.partition(OF_PROJECT)[0]
+        cause = signature(attempt.fault, own_words(job.spec, name))
         if attempt.end in UNCOUNTED_ENDS:
             return cause
         id = group_id(ExceptionType.ABORT, cause)
@@ -164,7 +167,7 @@ class FailureCounter:
         group.lost_ms += max(0, attempt.ended_at - attempt.granted_at)
         after = next_attempt(job.history, place)
         if after is not None:
-            count_again(group, flow, helped=after.end == "completed")
+            count_again(group, name, helped=after.end == "completed")
         return cause
 
 

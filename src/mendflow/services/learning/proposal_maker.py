@@ -90,7 +90,10 @@ class ProposalMaker:
             sites=_places(usage, "sites", now),
             settings=settings,
         )
-        return [self._proposal(each, history, known, failures, now) for each in suggestions(history)]
+        told = (
+            each for each in suggestions(history) if self._rules.are_of(each.rules, decisions[each.decision].project)
+        )
+        return [self._proposal(each, history, known, failures, now) for each in told]
 
     async def _read_samples(self, groups: Sequence[GroupStatistics], fresh: frozenset[str]) -> dict[str, Decision]:
         """Of the causes that have changed many, of the others a few, to tell them apart."""
@@ -246,7 +249,8 @@ def _places(usage: Sequence[UsageStatistics], which: str, now: Instant) -> dict[
 def _evidence(said: Suggestion, history: History, rules: RuleSet, task: str, decision: Decision) -> ProposalEvidence:
     group = said.group
     is_for_all = rules.name == DEFAULT_RULES  # else it is for those who see the flow, and tells of nothing but the flow
-    asked = (each for each in history.decisions.values() if is_for_all or each.flow == rules.name)
+    own = (rules.name, decision.project)
+    asked = (each for each in history.decisions.values() if is_for_all or (each.flow, each.project) == own)
     past = sorted(asked, key=lambda each: -each.at)
     members = [each for each in past if each.id in said.members]
     found = ProposalEvidence(

@@ -4,13 +4,14 @@ It reads every decision and every job, a few at a time, so that a server that se
 up in memory, where only causes, flows and days are kept."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import RETRYING
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.learning.counting import FailureCounter
@@ -26,6 +27,8 @@ _decode_job = msgspec.json.Decoder(Job).decode
 
 class _CaseFlow(msgspec.Struct):
     flow: str
+    project: str = DEFAULT_PROJECT
+    counted_as: str = ""
 
 
 _decode_case = msgspec.json.Decoder(_CaseFlow).decode
@@ -41,6 +44,7 @@ async def recount(
     counter_of: Callable[[Callable[[Job], str]], FailureCounter],
     before: Instant,
     is_same_again: Callable[[str, str], bool],
+    counted_name: Callable[[str, str], Awaitable[str]],
 ) -> tuple[FailureCounter, RecountResult]:
     """Count what ended before that moment."""
     flows: dict[CaseId, str] = {}
@@ -53,9 +57,9 @@ async def recount(
         if job.finished and job.finished_at < before:
             waiting.append(job)
         if len(waiting) >= JOBS_PER_READ:
-            jobs += await _count_jobs(store, counter, waiting, flows)
+            jobs += await _count_jobs(store, counter, waiting, flows, counted_name)
             waiting = []
-    jobs += await _count_jobs(store, counter, waiting, flows)
+    jobs += await _count_jobs(store, counter, waiting, flows, counted_name)
     return counter, RecountResult(decisions, jobs)
 
 
@@ -75,13 +79,20 @@ async def _count_decisions(
     return read
 
 
-async def _count_jobs(store: Store, counter: FailureCounter, jobs: list[Job], flows: dict[CaseId, str]) -> int:
+async def _count_jobs(
+    store: Store,
+    counter: FailureCounter,
+    jobs: list[Job],
+    flows: dict[CaseId, str],
+    counted_name: Callable[[str, str], Awaitable[str]],
+) -> int:
     cases = list({job.case for job in jobs} - flows.keys())
     if len(flows) > 10 * JOBS_PER_READ:
         flows.clear()
         cases = list({job.case for job in jobs})
     for found in await store.get_many(CASE_KIND, cases):
-        flows[CaseId(found.id)] = _decode_case(found.body).flow
+        case = _decode_case(found.body)
+        flows[CaseId(found.id)] = case.counted_as or await counted_name(case.flow, case.project)
     for number, job in enumerate(jobs, 1):
         counter.count_jobs((job,))
         if number % SLICE == 0:

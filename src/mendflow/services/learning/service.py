@@ -78,6 +78,7 @@ class LearningService:
         patterns: PatternStore,
         ended_jobs: EndedJobs,
         flow_of: Callable[[Job], str],
+        counted_name: Callable[[str, str], Awaitable[str]],
         look_ms: int = LOOK_MS,
     ) -> None:
         self._store = store
@@ -90,6 +91,7 @@ class LearningService:
         self._statistics = StatisticsStore(store)
         self._proposals = ProposalStore(store)
         self._counter = FailureCounter(flow_of)
+        self._counted_name = counted_name
         self._rules = rules
         self._editor = editor
         self._patterns = patterns
@@ -200,7 +202,7 @@ class LearningService:
         if not await self._statistics.put_state(begun, version):
             raise Conflict("another server counts the past just now; ask again in a minute")
         counter, result = await past_count.recount(
-            self._store, FailureCounter, begun.counted_at, self._maker.is_same_again
+            self._store, FailureCounter, begun.counted_at, self._maker.is_same_again, self._counted_name
         )
         self._discard_older(begun.counted_at)
         await self._statistics.keep_greater(*counter.take())

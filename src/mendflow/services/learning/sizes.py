@@ -7,7 +7,7 @@ again when twice as much is known, or when a scout has failed."""
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import msgspec
@@ -31,7 +31,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.services.learning.ended_jobs import EndedJobs
 from mendflow.services.scheduling.facts import JobRequeued, JobSizer
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
-from mendflow.stores.contract import Put, Store, StoredDocument, WriteDone
+from mendflow.stores.contract import Put, Store, StoredDocument, WriteConflict
 
 SIZE_KIND: Final = "size"
 READ_AGAIN_MS: Final = 60_000
@@ -43,6 +43,9 @@ MERGE_LATER_MS: Final = 20_000
 
 NAMES_MAX: Final = 10_000
 """One server learns no more names than this at a time: if there are more, something generates them."""
+
+NAMES_AT_ONCE: Final = 200
+"""So many names are read and written together."""
 
 
 class SizeStatistics(msgspec.Struct, frozen=True, kw_only=True):
@@ -127,7 +130,7 @@ class SizeLearner:
             if known is not None and now - known.read_at < READ_AGAIN_MS:
                 continue
             try:
-                _, found = await self._read(name)
+                found = _statistics(name, await self._store.get(SIZE_KIND, _id(name)))
             except StoreUnavailable:
                 continue  # they are sized by what is known here
             self._know(name, found, now)
@@ -142,10 +145,12 @@ class SizeLearner:
         """Write the runs since the last time; what is being written already is written when this returns."""
         self._ended_jobs.hand_over()
         async with self._merging:
-            for name in list(self._new):
-                ended, self._new_by_case = self._new.pop(name), {}
-                while not await self._merge(name, ended.runs, ended.jobs):
-                    pass
+            names = list(self._new)
+            for at in range(0, len(names), NAMES_AT_ONCE):
+                ended = {name: self._new.pop(name) for name in names[at : at + NAMES_AT_ONCE]}
+                self._new_by_case = {}
+                while ended:
+                    ended = await self._merge(ended)
 
     async def statistics(self, flow: str = "", name: str = "") -> list[SizeStatistics]:
         """What the store knows of all names: of one flow, of one name."""
@@ -231,20 +236,21 @@ class SizeLearner:
             self._merge_at = 0
         await self.merge()
 
-    async def _merge(self, name: LearnedJobName, runs: Iterable[LearnedRun], jobs: int) -> bool:
-        stored, before = await self._read(name)
+    async def _merge(self, ended: dict[LearnedJobName, _EndedRuns]) -> dict[LearnedJobName, _EndedRuns]:
+        """Those that another server wrote meanwhile are returned. The store commits the writes together."""
+        stored = {each.id: each for each in await self._store.get_many(SIZE_KIND, [_id(name) for name in ended])}
         now = self._clock.now()
-        merged = msgspec.structs.replace(
-            before, jobs=before.jobs + jobs, runs=[*before.runs, *runs][-RUNS_MAX:], at=now
-        )
-        [result] = await self._store.write(
-            [Put(SIZE_KIND, _id(name), _encode(merged), stored.version if stored else 0)]
-        )
-        return isinstance(result, WriteDone)
-
-    async def _read(self, name: LearnedJobName) -> tuple[StoredDocument | None, SizeStatistics]:
-        found = await self._store.get(SIZE_KIND, _id(name))
-        return found, _decode(found.body) if found is not None else SizeStatistics(flow=name.flow, name=name.name)
+        writes = []
+        for name, new in ended.items():
+            found = stored.get(_id(name))
+            before = _statistics(name, found)
+            merged = msgspec.structs.replace(
+                before, jobs=before.jobs + new.jobs, runs=[*before.runs, *new.runs][-RUNS_MAX:], at=now
+            )
+            writes.append(Put(SIZE_KIND, _id(name), _encode(merged), found.version if found else 0))
+        results = await asyncio.gather(*(self._store.write([write]) for write in writes))
+        late = {write.id for write, [one] in zip(writes, results, strict=True) if isinstance(one, WriteConflict)}
+        return {name: new for name, new in ended.items() if _id(name) in late}
 
     def _know(self, name: LearnedJobName, found: SizeStatistics, now: Instant) -> None:
         """Take what the store knows, and what has ended here since it was written."""
@@ -258,6 +264,10 @@ class SizeLearner:
             del self._known[next(iter(self._known))]
             self._sized_names.clear()
             self._sized_names.update(each.name for each in self._known)
+
+
+def _statistics(name: LearnedJobName, stored: StoredDocument | None) -> SizeStatistics:
+    return _decode(stored.body) if stored is not None else SizeStatistics(flow=name.flow, name=name.name)
 
 
 def _id(name: LearnedJobName) -> str:

@@ -60,9 +60,7 @@ class ServerPort(Protocol):
     """A port of the server itself, which exchanges XML elements: one comes in, and one goes out, or None where there is
     no answer. Raises PortFault."""
 
-    async def handle_request(
-        self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
-    ) -> str | None:
+    async def handle_request(self, text: str, *, who: str, message_id: str = "", reach: CaseAccess) -> str | None:
         """A request over the network. The same `message_id` is the same request. `reach` is what the API would let the
         caller do with the cases of others."""
         ...

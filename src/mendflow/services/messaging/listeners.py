@@ -23,8 +23,9 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
 class Channel(NamedTuple):
-    """Of one version of a flow: another may find properties elsewhere in the same message."""
+    """Of one version of a project's flow: another may find properties elsewhere in the same message."""
 
+    project: str
     flow: str
     digest: str
     name: str
@@ -63,18 +64,18 @@ class _Listeners:
 
 class ListenerIndex:
     def __init__(self) -> None:
-        self._channels: dict[tuple[str, str], dict[Channel, _Listeners]] = {}
+        self._channels: dict[tuple[str, str, str], dict[Channel, _Listeners]] = {}  # by project, flow and name
         self._cases: dict[CaseId, dict[Channel, list[_Key]]] = {}
         self._property_values: dict[str, dict[tuple[str, tuple[str, ...]], bytes | None]] = {}  # by message that waits
 
     def update(self, live: LiveCase, name: str) -> None:
         """An activity of the case listens on the channel, or for other values than before."""
-        channel = Channel(live.document.flow, live.document.digest, name)
+        channel = _channel(live, name)
         self._drop(live.id, channel)
         kind = listened_type(live.case, name)
         if kind is None or live.flow.xml is None:
             return
-        listeners = self._channels.setdefault((channel.flow, name), {}).setdefault(
+        listeners = self._channels.setdefault((channel.project, channel.flow, name), {}).setdefault(
             channel, _Listeners(live.flow.xml, kind)
         )
         keys = [ANY_MESSAGE if each is None else (each[0], _encode(each[1])) for each in conversations(live.case, name)]
@@ -84,7 +85,7 @@ class ListenerIndex:
 
     def _drop(self, case: CaseId, channel: Channel) -> None:
         keys = self._cases.get(case, {}).pop(channel, ())
-        versions = self._channels.get((channel.flow, channel.name), {})
+        versions = self._channels.get((channel.project, channel.flow, channel.name), {})
         listeners = versions.get(channel)
         if listeners is None:
             return
@@ -102,7 +103,7 @@ class ListenerIndex:
     def may_take(self, live: LiveCase, name: str, id: str, message: Value) -> bool:
         """Whether a case may take a message that waits. The message's values are computed once, however many cases
         ask."""
-        keys = self._cases.get(live.id, {}).get(Channel(live.document.flow, live.document.digest, name), ())
+        keys = self._cases.get(live.id, {}).get(_channel(live, name), ())
         if not keys or ANY_MESSAGE in keys or live.flow.xml is None:
             return bool(keys)
         kind, known = "", self._property_values.setdefault(id, {})
@@ -122,11 +123,16 @@ class ListenerIndex:
         """A message no longer waits."""
         self._property_values.pop(message, None)
 
-    def has_listener(self, flow: str, name: str) -> bool:
-        """Whether any case of the flow listens on the channel."""
-        return bool(self._channels.get((flow, name)))
+    def has_listener(self, project: str, flow: str, name: str) -> bool:
+        """Whether any case of the project's flow listens on the channel."""
+        return bool(self._channels.get((project, flow, name)))
 
-    def cases_for_message(self, flow: str, name: str, message: Value) -> list[CaseId]:
-        """The cases that may take a message."""
-        versions = self._channels.get((flow, name), {})
+    def cases_for_message(self, project: str, flow: str, name: str, message: Value) -> list[CaseId]:
+        """The cases that may take a message. A flow that is sent along may have the name of one of another project: its
+        cases hear nothing of what comes for that."""
+        versions = self._channels.get((project, flow, name), {})
         return [case for listeners in list(versions.values()) for case in listeners.cases_for_message(message)]
+
+
+def _channel(live: LiveCase, name: str) -> Channel:
+    return Channel(live.document.project, live.document.flow, live.document.digest, name)

@@ -23,7 +23,7 @@ from mendflow.core.model.errors import (
 )
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.principals import Sight
+from mendflow.core.model.principals import DEFAULT_PROJECT, Sight
 from mendflow.core.model.values import Value
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.cluster import root_of
@@ -96,7 +96,7 @@ class MessageRouter:
         await self._flows.refresh(flow)
         newest = self._flows.newest(flow, sight)
         plan, name = self._plan(newest), message_key(flow, who, id)
-        self._demand_channel(plan, Deliver(id=name, channel=channel, value=message))
+        self._demand_channel(newest.project, plan, Deliver(id=name, channel=channel, value=message))
         await self._claim_endpoint(flow)
         repeated = self._messages.knows(name)
         if repeated and not await self._messages.is_same(name, channel, message):
@@ -110,6 +110,7 @@ class MessageRouter:
                 number=0,
                 received_at=self._clock.now(),
                 who=who,
+                project=newest.project,
                 one_way=channel not in plan.requests,
             )
             self._demand_room(document, newest)
@@ -143,13 +144,13 @@ class MessageRouter:
             words = f"messages on {message.channel} wait for cases of flow {message.flow} to listen; ask again"
             raise TemporarilyUnavailable(f"{WAITING_MAX} {words}")
 
-    def _demand_channel(self, plan: Plan, message: Deliver) -> None:
+    def _demand_channel(self, project: str, plan: Plan, message: Deliver) -> None:
         """Refuse a channel that the flow does not have; a channel of an earlier version is left to the cases of that
         version."""
         flow, channel = plan.flow.name, message.channel
         if channel in plan.channels:
             demand_message(plan, message)
-        elif not self._listeners.has_listener(flow, channel):
+        elif not self._listeners.has_listener(project, flow, channel):
             known = ", ".join(sorted(plan.channels)) or "none"
             raise NotFound(f"flow {flow} takes no messages on {channel}; it has {known}")
 
@@ -191,9 +192,13 @@ class MessageRouter:
         elif plain is not None:
             await self._assign(message, plain)
 
+    def _project(self, message: MessageDocument) -> str:
+        return message.project or self._flows.project_of(message.flow) or DEFAULT_PROJECT
+
     def _candidates(self, message: MessageDocument) -> list[LiveCase]:
-        """The live cases that may take it, the oldest first."""
-        cases = self._listeners.cases_for_message(message.flow, message.channel, message.message)
+        """The live cases of the flow's project that may take it, the oldest first."""
+        about = (self._project(message), message.flow, message.channel, message.message)
+        cases = self._listeners.cases_for_message(*about)
         found = [live for case in cases if (live := self._manager.live.get(case)) is not None and not live.case.over]
         return sorted(found, key=lambda live: (live.document.started_at, len(live.id), live.id))
 
@@ -207,7 +212,7 @@ class MessageRouter:
             id=case, flow=newest.name, digest=newest.digest, owner=message.who, project=newest.project
         )
         try:
-            await self._manager.begin(document, newest.flow, {})
+            await self._manager.begin(document, newest.flow, [])
         except RequestError as error:
             self._refuse(message, error)
         else:
@@ -243,7 +248,8 @@ class MessageRouter:
         for message in self._messages.waiting(live.document.flow, channel):
             if live.case.over or live.id not in self._manager.live:
                 return
-            wanted = not message.case and self._listeners.may_take(live, channel, message.id, message.message)
+            own = self._project(message) == live.document.project
+            wanted = own and not message.case and self._listeners.may_take(live, channel, message.id, message.message)
             if wanted and match_kind(live.case, channel, message.message) != "no":
                 with self._ledger.atomic():
                     await self._assign(message, live.id)

@@ -60,7 +60,7 @@ class PostReceipt(msgspec.Struct, frozen=True, kw_only=True):
 
 class MessageDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     """`number` is its position among the messages of its flow. `case` has it; without one it waits. `begins`: the
-    message starts the case."""
+    message starts the case. `project` is that of the flow; one that was written without it is of the flow's."""
 
     id: str
     flow: str
@@ -69,6 +69,7 @@ class MessageDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     number: int
     received_at: Instant
     who: str = ""
+    project: str = ""
     case: CaseId = CaseId("")
     begins: bool = False
     one_way: bool = False

@@ -71,7 +71,13 @@ class ObservabilityServices:
         hub.subscribe(AlertChanged, lambda changed: self._tell_changed(changed.alert))
 
     def _post(self, alert: AlertDocument) -> None:
-        self._notices.post(f"alert: {alert.sentence}", case=alert.case, item=alert.item, state=ALERT_RAISED)
+        self._notices.post(
+            f"alert: {alert.sentence}",
+            case=alert.case,
+            item=alert.item,
+            state=ALERT_RAISED,
+            is_told=not alert.is_of_some_project,
+        )
 
     def _tell_changed(self, alert: AlertDocument) -> None:
         self._notices.tell_changed(alert.id, is_open=alert.open, case=alert.case, item=alert.item)

@@ -162,6 +162,8 @@ def decision_entries(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             what, how = "repaired", "complete" if decision.state == "done" else "ate_abort"
             if decision.result == TOLD:
                 what = "told"
+            elif decision.result == "failed":
+                what, how = "tried in vain", "ate_abort"
             if under_way:
                 what, how = "repairing", ""
             at = max(decision.ended_at, decision.settled_at)
@@ -209,8 +211,8 @@ def _conclusion_text(decision: Decision) -> str:
     word = "failed" if decision.type is ExceptionType.ABORT else decision.type.value
     about = f"{word}: {decision.fault.message}" if decision.fault else word
     if not decision.exlet:
-        waits = "no rule fits this, and it waits for a person"
-        text = f"{about}; {waits if decision.state == 'waiting' else 'no rule fits this'}"
+        found = decision.tried or "no rule fits this"
+        text = f"{about}; {found}{', and it waits for a person' if decision.state == 'waiting' else ''}"
     else:
         text = f"{about}; runs {decision.exlet}"
     return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), text))

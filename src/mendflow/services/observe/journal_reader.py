@@ -43,6 +43,7 @@ from mendflow.core.engine.messages import (
     WithdrawTask,
     WriteData,
 )
+from mendflow.core.model.faults import asked_for_by
 from mendflow.core.model.ids import CaseId, Instant, ItemId, item_name
 from mendflow.core.model.repair_views import HistoryEntry
 
@@ -178,7 +179,7 @@ class FactReader:
         what, lifecycle = _COMMAND_WORDS[type(fact)]
         by, item, who = getattr(fact, "by", ""), getattr(fact, "item", None), getattr(fact, "who", "")
         message = getattr(fact, "reason", "")
-        if who and message == f"removed by {who}":
+        if who and message in (asked_for_by(who), f"removed by {who}"):  # as it was said before
             message = ""
         if who and isinstance(fact, Cancel):
             what, self._cancelled = "cancelled", True

@@ -243,7 +243,9 @@ class Monitor:
 
     async def _learned_ms(self, job: Job) -> int:
         live = self._manager.live.get(job.case)
-        return await self.runtimes.expected_ms(live.document.flow, job.name) if live is not None else 0
+        if live is None:
+            return 0
+        return await self.runtimes.expected_ms(live.document.counted_flow, job.name)
 
     def _running(self) -> Iterator[tuple[Job, PilotRecord]]:
         """Jobs that have run long enough to be checked."""

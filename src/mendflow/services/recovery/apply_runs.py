@@ -12,7 +12,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.repair_views import ApplyResult
-from mendflow.core.model.rule_views import ApplyProgress
+from mendflow.core.model.rule_views import ApplyProgress, LeftReason
 
 RUNS_KEPT: Final = 100
 IDS_KEPT: Final = 20_000
@@ -35,7 +35,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     done: Counter[str] = msgspec.field(default_factory=Counter)
     running: bool = True
     taken_up: list[str] = []
-    left: list[str] = []
+    left: dict[str, LeftReason] = {}
     cases: list[str] = []
     refused: dict[str, str] = {}
     stops: list[Sight] = []
@@ -58,8 +58,8 @@ class ApplyRun(msgspec.Struct, kw_only=True):
     def add_taken_up(self, failures: Iterable[str], project: str) -> None:
         self.taken_up += self._noted(failures, project)
 
-    def add_left(self, failures: Iterable[str], project: str) -> None:
-        self.left += self._noted(failures, project)
+    def add_left(self, failures: Iterable[str], project: str, reason: LeftReason) -> None:
+        self.left |= dict.fromkeys(self._noted(failures, project), reason)
 
     def add_refused(self, failures: Iterable[str], project: str, reason: str) -> None:
         self.refused |= dict.fromkeys(self._noted(failures, project), reason)
@@ -74,7 +74,12 @@ class ApplyRun(msgspec.Struct, kw_only=True):
 
     def result(self) -> ApplyResult:
         return ApplyResult(
-            group=self.group, taken_up=self.taken_up, left=self.left, cases=self.cases, refused=self.refused
+            group=self.group,
+            taken_up=self.taken_up,
+            left=[*self.left],
+            why_left=self.left,
+            cases=self.cases,
+            refused=self.refused,
         )
 
     def progress_in(self, sight: Sight) -> ApplyProgress:
@@ -94,6 +99,7 @@ class ApplyRun(msgspec.Struct, kw_only=True):
             done=number(self.done),
             taken_up=of(self.taken_up),
             left=of(self.left),
+            why_left={id: self.left[id] for id in of(self.left)},
             cases=of(self.cases),
             refused={id: self.refused[id] for id in of(self.refused)},
             stopped=any(self.is_stopped(project) for project in self.projects if sight.sees(project)),

@@ -194,7 +194,7 @@ class ContextBuilder:
         item["attempts"] = item["attempts"] or _attempt_count(event, facts, job)
         item["age_ms"] = item["age_ms"] or await self._age_ms(event, str(item["kind"]), now)
         signature = signature_of(event)
-        await self._past.load(event, fresh=facts is not None and facts.is_started_here)
+        await self._past.load(event, project, fresh=facts is not None and facts.is_started_here)
         context: dict[str, Value] = {
             "case": _case(event, facts, now, depth),
             "item": item,
@@ -204,7 +204,7 @@ class ContextBuilder:
             "outcome": {"ok": event.fault is None, "outputs": None, "exit_code": None, **_map(given.get("outcome"))},
             "values": _map(given.get("values")),
             "measures": _map(given.get("measures")),
-            "history": self._past.facts(event, signature, str(job["host"])),
+            "history": self._past.facts(event, project, signature, str(job["host"])),
             "site": self._places.site(str(job["site"])) if self._places else _NO_SITE,
             "capacity": {**_NO_CAPACITY, **(self._places.capacity() if self._places else {})},
             "now": now,

@@ -125,7 +125,11 @@ def _of_job(decision: Decision, fact: str) -> Value:
 def _retries(decision: Decision) -> RetryState:
     if decision.type is not ExceptionType.ABORT or decision.job is None:
         return ""
-    return "left" if _of_job(decision, "final") is False else "spent" if _of_job(decision, "retries_spent") else ""
+    if _of_job(decision, "final") is False:
+        return "left"
+    if not _of_job(decision, "retries_spent"):
+        return ""
+    return "spent" if _of_job(decision, "retries") else "none"
 
 
 def public_fault(fault: Fault) -> Fault:

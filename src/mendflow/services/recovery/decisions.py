@@ -340,8 +340,8 @@ class DecisionStore:
         for serial in list(self.retries.get(case, ())):
             self.end_retries(case, serial, result)
 
-    def end_retries(self, case: EngineCaseId, serial: int, result: str) -> None:
-        """The retried job has ended with this result."""
+    def end_retries(self, case: EngineCaseId, serial: int, result: str, at: Instant = 0) -> None:
+        """The retried job has ended with this result, now or at the time that is said."""
         tries = self.retries.get(case, {})
         ended = tries.pop(serial, [])
         if not tries:
@@ -350,7 +350,7 @@ class DecisionStore:
             decision = self.open.get(id)
             if decision is None:
                 continue
-            decision.result, decision.settled_at = result, self._clock.now()
+            decision.result, decision.settled_at = result, at or self._clock.now()
             if decision.state in OPEN_STATES:
                 self.note(decision)
             else:

@@ -11,7 +11,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from mendflow.core.engine.caught_faults import course_after
+from mendflow.core.engine.caught_faults import Course, course_after
 from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Submission
@@ -35,6 +35,7 @@ from mendflow.services.recovery.decisions import (
     DecisionStore,
     EngineCaseId,
     case_name,
+    engine_case_of,
     name_of,
     why_unavailable,
 )
@@ -47,6 +48,7 @@ from mendflow.services.recovery.repair_runner import RepairRunner
 from mendflow.services.recovery.rule_errors import RuleErrorCounts, error_text
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.statistics import ExceptionHistory
+from mendflow.services.recovery.tolerated_turns import ToleratedTurn, ToleratedTurns
 from mendflow.services.recovery.worklet_choices import NO_CHOICE
 from mendflow.stores.contract import Store
 
@@ -99,6 +101,7 @@ class ExceptionService(RepairRunner):
         self.contexts = contexts
         self._reported: dict[str, None] = {}
         self._errors = RuleErrorCounts(hub)
+        self._tolerated = ToleratedTurns(hub)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Load the open decisions of these trees of cases, before the cases are loaded."""
@@ -197,11 +200,15 @@ class ExceptionService(RepairRunner):
             self._demand_ours(before)
             return await self._pending(before)
         decision = self.new_decision(event, context, verdict.conclusion, project=project)
+        if event.type is ExceptionType.ABORT and not goes_on:
+            self.decisions.end_retries(engine_case_of(decision), decision.serial, "failed", decision.at)
         self.note_verdict(decision, verdict)
         decision.note = "; ".join(each for each in (why_unavailable(event), decision.note) if each)
         if verdict.conclusion is None:
+            tolerated = None
             if not goes_on:
                 decision.tried = await self._exlets.tried(decision)
+                tolerated = self._note_course(decision, event, context)  # others may have failed meanwhile
             if not goes_on and self._holding.hold(decision):
                 return decision
             if decision.type is ExceptionType.SELECTION:
@@ -209,14 +216,21 @@ class ExceptionService(RepairRunner):
             decision.state = "passive" if verdict.trials else "ignored"
             decision.result = "retried" if goes_on else ""
             self.record(decision, context)
-            if not goes_on and (finding := unhandled_finding(decision)) is not None:
-                self._hub.publish(ProblemFound(finding))
+            if not goes_on:
+                self._tell_unhandled(decision, tolerated)
             return None
         if decision.item is not None and await self._exlets.repair_count(decision) >= REPAIRS_MAX:
             decision.result = "retried" if goes_on else ""
             await self._refuse_more_repairs(decision, context)
             return None
         return await self.apply_conclusion(decision, verdict.conclusion, context)
+
+    def _tell_unhandled(self, decision: Decision, tolerated: ToleratedTurn | None) -> None:
+        """Raise an alert about a failure that goes to the flow. What a loop lets fail is found under its case."""
+        if tolerated is not None:
+            self._tolerated.add(tolerated)
+        elif (finding := unhandled_finding(decision)) is not None:
+            self._hub.publish(ProblemFound(finding))
 
     def note_verdict(self, decision: Decision, verdict: RuleVerdict) -> None:
         """Note what rules on trial concluded, and which rules erred."""
@@ -277,27 +291,34 @@ class ExceptionService(RepairRunner):
         facts = await self.facts(event)
         return await self.contexts.build(event, facts, depth, project=project)
 
-    def _is_caught(self, event: ExceptionEvent, context: dict[str, Value]) -> bool:
-        """Whether the flow goes on after the fault, or the flow that called it does."""
+    def _course_after(self, event: ExceptionEvent, context: dict[str, Value]) -> tuple[Course, ToleratedTurn | None]:
+        """What the flow does about the fault, or the flow that called it, and what a loop lets fail by that."""
         if event.fault is None or event.item is None:
-            return False
+            return "passes", None
         if event.engine:
             item = context.get("item")
-            return isinstance(item, dict) and item.get("caught") is True
+            return ("goes-on" if isinstance(item, dict) and item.get("caught") is True else "passes"), None
         case, failed = event.case, event.item
         while (live := self._manager.live.get(case)) is not None:
-            course = course_after(live.case, failed, event.fault.name)
+            course, let_fail = course_after(live.case, failed, event.fault.name, self._tolerated.of(live))
             parent, call = live.document.parent, live.document.parent_item
             if course != "passes" or parent is None or call is None:
-                return course == "goes-on"
+                return course, (ToleratedTurn(case, let_fail) if let_fail is not None else None)
             case, failed = parent, call
-        return False
+        return "passes", None
+
+    def _note_course(
+        self, decision: Decision, event: ExceptionEvent, context: dict[str, Value]
+    ) -> ToleratedTurn | None:
+        course, tolerated = self._course_after(event, context)
+        decision.caught, decision.tolerated = course == "goes-on", course == "tolerated"
+        return tolerated
 
     def new_decision(
         self, event: ExceptionEvent, context: dict[str, Value], conclusion: Conclusion | None, *, project: str
     ) -> Decision:
         decision = decision_about(event, context, conclusion, self._clock.now(), project)
-        decision.caught = self._is_caught(event, context)
+        self._note_course(decision, event, context)
         return decision
 
     async def judge(

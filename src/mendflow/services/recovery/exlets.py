@@ -183,7 +183,7 @@ class ExletLauncher:
             mends_engine=decision.engine,
             decision=decision.id,
         )
-        await self._manager.begin(document, exlet, {})
+        await self._manager.begin(document, exlet, [])
 
     def forget(self, case: CaseId) -> None:
         """The case is over, and nothing more mends it."""

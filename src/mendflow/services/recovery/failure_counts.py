@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair import RETRYING, Decision, ExceptionType
 from mendflow.core.model.rule_views import (
     ExletResults,
@@ -144,7 +144,7 @@ def _has(context: dict[str, Value], path: str, value: Value) -> bool:
     return path in found and msgspec.json.encode(found[path]) == msgspec.json.encode(value)
 
 
-async def exlet_results(store: Store, *, since: Instant = 0, sight: Sight = EVERYTHING) -> list[ExletResults]:
+async def exlet_results(store: Store, *, since: Instant = 0, sight: Sight) -> list[ExletResults]:
     """What came of each exlet, over all groups; the most frequent first."""
     results: dict[str, Counter[str]] = {}
     groups: dict[str, set[tuple[ExceptionType, str]]] = {}
@@ -169,7 +169,7 @@ def _results(exlet: str, counted: Counter[str], groups: int) -> ExletResults:
     )
 
 
-async def trial_agreement(store: Store, rules: RuleSet, sight: Sight = EVERYTHING) -> list[TrialAgreement]:
+async def trial_agreement(store: Store, rules: RuleSet, sight: Sight) -> list[TrialAgreement]:
     """For each rule of the set that is on trial: how often it would have decided, and what was done instead, as far as
     that is in sight."""
     passive = {

@@ -14,7 +14,7 @@ import msgspec
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
+from mendflow.core.model.principals import DEFAULT_PROJECT, Sight
 from mendflow.core.model.repair import BY_HAND, RETRYING, TOLD, Decision, DecisionState, ExceptionType, Handling
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.base.alerts import AlertFinding
@@ -79,6 +79,7 @@ class DecisionSummary(msgspec.Struct):
     project: str = DEFAULT_PROJECT
     job: str | None = None
     caught: bool = False
+    tolerated: bool = False
     settled_at: Instant = 0
     tried_in: int = 0
     replaced_by: str = ""
@@ -144,16 +145,29 @@ def handling_of(decision: DecisionSummary | Decision, settled: SettledCases) -> 
         return "rejected"
     if decision.caught:
         return "settled"  # whatever becomes of its case
-    return _handling_in(settled.get(started_case(decision)), _occurred_at(decision), decision.tried_in)
+    return _handling_in(settled.get(started_case(decision)), _left_of(decision))
 
 
-def _handling_in(case: SettledCase | None, failed_at: Instant, tried_in: int) -> Handling:
-    """Of a failure that no rule took up, by what became of its case."""
-    if _is_tried_again(case, tried_in):
+class _Left(NamedTuple):
+    """Of a failure that no rule took up: what says, with what became of its case, who has taken it up."""
+
+    failed_at: Instant
+    tried_in: int
+    tolerated: bool
+
+
+def _left_of(decision: DecisionSummary | Decision) -> _Left:
+    return _Left(_occurred_at(decision), decision.tried_in, decision.tolerated)
+
+
+def _handling_in(case: SettledCase | None, left: _Left) -> Handling:
+    if case is None:
+        return "unhandled"
+    if _is_tried_again(case, left.tried_in):
         return "handled"
-    if case is not None and case.run_again_at >= failed_at:
+    if case.run_again_at >= left.failed_at:
         return "run-again"
-    return "settled" if case is not None and case.has_ended else "unhandled"
+    return "settled" if case.has_ended or (left.tolerated and case.is_live) else "unhandled"
 
 
 def _is_tried_again(case: SettledCase | None, tried_in: int) -> bool:
@@ -258,9 +272,7 @@ def _ended(message: str) -> str:
     return f"{whole} ..."
 
 
-async def briefs(
-    store: Store, *, selections: bool = False, sight: Sight = EVERYTHING
-) -> AsyncIterator[DecisionSummary]:
+async def briefs(store: Store, *, sight: Sight, selections: bool = False) -> AsyncIterator[DecisionSummary]:
     """Every failure that was decided about, once: where a decision took the place of another after the case was
     reopened, the later one counts. Selections are not failures."""
     read = 0
@@ -286,7 +298,7 @@ class _GroupBuilder:
         self.category = first.fault.category if first.fault else ""
         self.count = 0
         self.by_handling = Counter[Handling]()
-        self.failed: dict[CaseId, list[tuple[Instant, int]]] = {}  # what no rule took up, by cases that may be settled
+        self.failed: dict[CaseId, list[_Left]] = {}  # what no rule took up, by cases that may be settled
         self.first_at = self.last_at = first.occurred_at
         self.cases: set[CaseId] = set()
         self.flows: Counter[str] = Counter()
@@ -303,7 +315,7 @@ class _GroupBuilder:
         handling = handling_of(brief, NONE_SETTLED)
         self.by_handling[handling] += 1
         if handling == "unhandled" and (case := started_case(brief)):
-            self.failed.setdefault(case, []).append((brief.occurred_at, brief.tried_in))
+            self.failed.setdefault(case, []).append(_left_of(brief))
         for trial in brief.trials:
             key = _Key(trial.rules, trial.task, trial.rule, trial.exlet, True)
             self.handled.setdefault(key, Counter())["on trial"] += 1
@@ -322,7 +334,7 @@ class _GroupBuilder:
     def group(self, settled: SettledCases) -> FailureGroup:
         by_case = Counter[Handling]()
         for case, failed in self.failed.items():
-            by_case.update(_handling_in(settled.get(case), at, tried_in) for at, tried_in in failed)
+            by_case.update(_handling_in(settled.get(case), each) for each in failed)
         taken_up = by_case.total() - by_case["unhandled"]
         return FailureGroup(
             id=group_id(self.type, self.signature),
@@ -363,7 +375,7 @@ def _handling(found: tuple[_Key, Counter[str]]) -> HandlingCount:
 
 
 async def group_failures(
-    store: Store, *, since: Instant = 0, flow: str = "", limit: int = 100, sight: Sight = EVERYTHING
+    store: Store, *, since: Instant = 0, flow: str = "", limit: int = 100, sight: Sight
 ) -> list[FailureGroup]:
     """The most frequent causes first."""
     gathered: dict[tuple[ExceptionType, str], _GroupBuilder] = {}
@@ -386,7 +398,7 @@ class FoundGroup(NamedTuple):
     settled: SettledCases
 
 
-async def find_group(store: Store, name: str, sight: Sight = EVERYTHING) -> FoundGroup:
+async def find_group(store: Store, name: str, sight: Sight) -> FoundGroup:
     """The group whose id begins with this text, and its failures, the newest first; those of jobs before those of
     calls, which fail by what they called."""
     ids: dict[tuple[ExceptionType, str], str] = {}

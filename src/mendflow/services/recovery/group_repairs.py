@@ -119,19 +119,21 @@ class GroupRepairs:
     ) -> None:
         for member in waiting:
             tried_again = retry and member.state == "waiting"
-            if self._homes.mine(CaseId(member.id)) and not run.is_stopped(member.project):
-                await self._take_up_waiting(run, member, who=who, retry=tried_again)
+            if not self._homes.mine(CaseId(member.id)):
+                run.add_left([member.id], member.project, "elsewhere")
+            elif run.is_stopped(member.project):
+                run.add_left([member.id], member.project, "stopped")
             else:
-                run.add_left([member.id], member.project)
+                await self._take_up_waiting(run, member, who=who, retry=tried_again)
             run.done[member.project] += 1
         for case, found in failed.items():
-            project, about = found[0].project, list[str]()
-            if not run.is_stopped(project):
-                about = [each.id for each in found if retry or await self._administration.would_change(each.id)]
-            if about:
+            project, all_ids = found[0].project, [each.id for each in found]
+            if run.is_stopped(project):
+                run.add_left(all_ids, project, "stopped")
+            elif about := [id for id in all_ids if retry or await self._administration.would_change(id)]:
                 await self._reopen(run, case, found, who, about)
             else:
-                run.add_left([each.id for each in found], project)
+                run.add_left(all_ids, project, "no-rule")
             run.done[project] += len(found)
 
     async def _take_up_waiting(self, run: ApplyRun, member: DecisionSummary, *, who: str, retry: bool) -> None:
@@ -143,7 +145,10 @@ class GroupRepairs:
         except RequestError as error:
             run.add_refused([member.id], member.project, error.message)
             return
-        (run.add_taken_up if done else run.add_left)([member.id], member.project)
+        if done:
+            run.add_taken_up([member.id], member.project)
+        else:
+            run.add_left([member.id], member.project, "no-rule" if member.state == "waiting" else "next-try")
 
     async def _reopen(
         self, run: ApplyRun, case: CaseId, failed: Sequence[DecisionSummary], who: str, about: Sequence[str]
@@ -155,14 +160,17 @@ class GroupRepairs:
         await self._store.refresh()
         settled = await settled_cases(self._store, [case])
         if all(was_run_again(each, settled) for each in failed):  # since the application began
-            run.add_left(failures, project)
+            run.add_left(failures, project, "run-again")
             return
         try:
             reopened = await self._reopener.reopen(case, who=who, about=about, sight=run.sight)
         except StoreUnavailable:
             raise
-        except (HasHomeElsewhere, NothingTakenUp):
-            run.add_left(failures, project)
+        except HasHomeElsewhere:
+            run.add_left(failures, project, "elsewhere")
+            return
+        except NothingTakenUp:
+            run.add_left(failures, project, "passed")
             return
         except RequestError as error:
             run.add_refused(failures, project, error.message)
@@ -178,7 +186,7 @@ class GroupRepairs:
                 reasons[id] = error.message
         for failure in failures:
             if failure not in reopened.taken_up:
-                run.add_left([failure], project)
+                run.add_left([failure], project, "passed")
             elif reason := reasons.get(reopened.taken_up[failure]):
                 run.add_refused([failure], project, reason)
             else:

@@ -58,7 +58,7 @@ class HeldActions:
     async def remaining_holds(self, decision: Decision, exlet: CaseId) -> list[str]:
         """What a failed exlet has suspended stays suspended, for a person to decide: who holds it, and what to do."""
         engine = self.engine(decision)
-        cases = dict.fromkeys([decision.case, *await engine.cases_of(decision.flow)])
+        cases = dict.fromkeys([decision.case, *await engine.cases_of(decision.flow, decision.project)])
         held = [(case, await engine.held_by(exlet, case)) for case in cases]
         names = {case: CaseId(name_of(EngineCaseId(decision.engine, case))) for case in cases}
         return [sentence(names[case], holds) for case, holds in held if holds]

@@ -4,6 +4,7 @@ The failure is kept from the flow, as during a repair; the decision about it wai
 or the end of the case takes it up."""
 
 from mendflow.core.model.faults import Category
+from mendflow.core.model.flow import UnhandledPolicy
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.contracts import Clock, UnhandledFailure
 from mendflow.services.base.events import EventStream
@@ -15,8 +16,8 @@ from mendflow.services.recovery.failures import group_id
 
 
 class HoldingPolicy:
-    """Which failures are held: as the flow says, or the flow of the case that called it, or whoever
-    started the case, or the server."""
+    """Which failures are held: as whoever started the case said, or the flow, or the flow of the case that called it,
+    or the server."""
 
     def __init__(
         self, manager: FlowManager, decisions: DecisionStore, events: EventStream, *, by_default: bool
@@ -24,30 +25,31 @@ class HoldingPolicy:
         self._manager = manager
         self._decisions = decisions
         self._events = events
-        self._by_default = by_default
+        self._policy: UnhandledPolicy = "hold" if by_default else "fail"
 
     def _applies_to(self, decision: Decision) -> bool:
-        """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, nor one
-        of an exlet, which the case that it mends hears of, nor what a person has decided, who rejected a task."""
+        """Whether a failure that nobody takes up waits for a person: not one that the flow has a handler for, or that
+        a loop lets fail, nor one of an exlet, which the case that it mends hears of, nor what a person has decided, who
+        rejected a task."""
         if decision.type is not ExceptionType.ABORT or (not decision.engine and exlet_depth(decision.case)):
             return False
         fault = decision.fault
         if fault is None or fault.category is Category.CANCELLED or fault.rejected_by:
             return False
-        if decision.context["item"].get("caught"):
+        if decision.tolerated or decision.context["item"].get("caught"):
             return False
         if decision.engine:
-            return self._by_default
+            return self._policy == "hold"
         live = self._manager.live.get(decision.case)
         if live is None:
             return False  # a job that nobody waits for has outlived its case
+        by_flows: UnhandledPolicy = ""
         while live is not None:
-            if live.flow.on_unhandled:
-                return live.flow.on_unhandled == "hold"
-            if live.document.on_unhandled and live.document.parent is None:
-                return live.document.on_unhandled == "hold"
-            live = self._manager.live.get(live.document.parent) if live.document.parent is not None else None
-        return self._by_default
+            by_flows = by_flows or live.flow.on_unhandled
+            if live.document.parent is None:
+                return (live.document.on_unhandled or by_flows or self._policy) == "hold"
+            live = self._manager.live.get(live.document.parent)
+        return (by_flows or self._policy) == "hold"
 
     def hold_in_place_of(self, decision: Decision, clock: Clock) -> bool:
         """A repair did not help: whether the failure is held, under a decision that takes the place of this one."""

@@ -17,6 +17,7 @@ import msgspec
 from mendflow.core.engine import item_order
 from mendflow.core.engine.messages import RunPrimitive
 from mendflow.core.model.errors import InvalidRequest, RequestError, StoreUnavailable
+from mendflow.core.model.faults import asked_for_by
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -196,7 +197,7 @@ class Primitives:
         if mended.decision is not None:
             mended.decision.removes = True  # on disk before the case is gone: its end stops the other exlets
             self._service.decisions.note(mended.decision)
-        cases, reason = await self._targets.affected_cases(mended, order), f"removed by exlet {mended.holder}"
+        cases, reason = await self._targets.affected_cases(mended, order), asked_for_by(f"exlet {mended.holder}")
         return any([await mended.engine.cancel(case, reason=reason, by=mended.by) for case in cases])
 
     async def _write(self, mended: RepairTarget, order: RunPrimitive) -> bool:

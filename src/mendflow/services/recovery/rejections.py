@@ -91,7 +91,7 @@ class RejectionHandler:
     async def _undo_holds(self, wrong: Decision, engine: Engine, holder: CaseId) -> None:
         """What the wrong exlet suspended continues: cases of the flow, and items of the case."""
         by = f"{wrong.id}/undo"
-        for case in {*await engine.cases_of(wrong.flow), wrong.case}:
+        for case in {*await engine.cases_of(wrong.flow, wrong.project), wrong.case}:
             await engine.resume(case, None, holder=holder, by=by)
         facts = await engine.facts(wrong.case, wrong.item)
         for each in facts.items if facts is not None else ():

@@ -227,7 +227,7 @@ class RepairRunner:
 
     async def case_over(self, document: CaseDocument) -> None:
         """A case has ended: perhaps it was an exlet, or a worklet that the rules chose."""
-        self.past.count_case(document.flow, document.id, document.status)
+        self.past.count_case(document)
         self._exlets.forget(document.id)
         self.decisions.end_all_retries(EngineCaseId("", document.id), "failed")
         await self.removals.case_ended(document)

@@ -9,6 +9,7 @@ from mendflow.core.engine.messages import RunPrimitive
 from mendflow.core.engine.plan import WORK
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
+from mendflow.core.model.principals import NO_PROJECT
 from mendflow.core.model.repair import Decision, ExceptionType, Primitive
 from mendflow.services.base.cluster import first_case_of
 from mendflow.services.base.engine_interfaces import Engine, ItemFacts
@@ -80,7 +81,10 @@ class RepairTargets:
         if order.target == "all-cases":
             facts = await mended.engine.facts(mended.case)
             flow = facts.flow if facts is not None else mended.decision.flow if mended.decision else ""
-            return sorted({*await mended.engine.cases_of(flow), mended.case})
+            project = mended.engine.project_of(mended.case) or (
+                mended.decision.project if mended.decision else NO_PROJECT
+            )
+            return sorted({*await mended.engine.cases_of(flow, project), mended.case})
         return await self._ancestors(mended)
 
     async def demand_task_roles(self, mended: RepairTarget, order: RunPrimitive) -> None:

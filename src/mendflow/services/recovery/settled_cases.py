@@ -29,6 +29,7 @@ class SettledCase(msgspec.Struct, frozen=True):
     way, and if it is cancelled it stands for nothing. `reopened`: how often it has gone on after it had failed."""
 
     has_ended: bool = False  # it has completed after all, or was cancelled
+    is_live: bool = False  # it goes on: what its loops let fail is left to nobody, unless it fails by that
     run_again_at: Instant = NEVER
     may_reopen: bool = False
     reopened: int = 0
@@ -75,12 +76,13 @@ _decode_pruned = msgspec.json.Decoder(PrunedRuns).decode
 
 
 async def settled_cases(store: Store, cases: Collection[CaseId]) -> dict[CaseId, SettledCase]:
-    """Those of these cases that are settled, or were run again or reopened at least."""
+    """Those of these cases that are settled or go on, or were run again or reopened at least."""
     found = await _run_again(store, cases)
     for id, case in (await _read_cases(store, cases)).items():
-        has_ended = case.status in ("completed", "cancelled")
-        if has_ended or case.reopened:
-            found[id] = replace(found.get(id, SettledCase()), has_ended=has_ended, reopened=case.reopened)
+        has_ended, is_live = case.status in ("completed", "cancelled"), case.status in LIVE_STATUSES
+        if has_ended or is_live or case.reopened:
+            known = found.get(id, SettledCase())
+            found[id] = replace(known, has_ended=has_ended, is_live=is_live, reopened=case.reopened)
     return found
 
 

@@ -21,10 +21,12 @@ from mendflow.services.cases.flows import FlowDocument
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.live_inputs import defaults_of
 from mendflow.services.recovery.failed_attempts import measures_of
-from mendflow.stores.contract import FieldCondition, Store
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
-NEWEST_MAX: Final = 100
-"""So many cases are read, of whatever flows: by their flow, a store would look through all."""
+PAGE: Final = 100
+PAGES_MAX: Final = 20
+"""So many pages of the newest cases are read, of whatever flows, until enough of these flows are found: by their flow,
+a store would look through all."""
 CASES_MAX: Final = 30
 """Of these flows, the newest."""
 JOBS_MAX: Final = 10
@@ -50,14 +52,26 @@ async def succeeded_contexts(
     tell only of themselves: what the case was given, and what its jobs left, may be why another job of it failed."""
     same: list[Context] = []
     others: list[Context] = []
-    newest = await store.search(CASE_KIND, in_sight(sight), order_by="started_at", descending=True, limit=NEWEST_MAX)
-    cases = [case for found in newest if (case := _decode_case(found.body)).flow in flows]
-    for case in cases[:CASES_MAX]:
+    for case in await _newest_cases(store, flows, sight):
         data, jobs = _data(case, newest_flow), await _jobs(store, case, tasks)
         for job in jobs:
             told = _context(job, case, data, jobs, whole=case.id not in failed)
             (same if _name(job) in tasks else others).append(told)
     return [*same, *others]
+
+
+async def _newest_cases(store: Store, flows: Sequence[str], sight: Sight) -> list[CaseDocument]:
+    cases: list[CaseDocument] = []
+    last: StoredDocument | None = None
+    for _ in range(PAGES_MAX):
+        page = await store.search(
+            CASE_KIND, in_sight(sight), order_by="started_at", descending=True, limit=PAGE, after=last
+        )
+        cases += [case for found in page if (case := _decode_case(found.body)).flow in flows]
+        if len(page) < PAGE or len(cases) >= CASES_MAX:
+            break
+        last = page[-1]
+    return cases[:CASES_MAX]
 
 
 async def _jobs(store: Store, case: CaseDocument, tasks: Collection[str]) -> list[Job]:

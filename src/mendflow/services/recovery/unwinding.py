@@ -161,7 +161,7 @@ class Unwinder:
             owner=exlet.document.owner,
             project=exlet.document.project,
         )
-        await self._manager.begin(document, flow, {}, later=True)
+        await self._manager.begin(document, flow, [], later=True)
         return document
 
 

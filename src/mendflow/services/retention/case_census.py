@@ -13,6 +13,7 @@ from mendflow.core.model.retention import PruneRule
 from mendflow.core.model.views import CASE_END_STATES
 from mendflow.core.retention.selection import FinishedCase
 from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES, first_case_of
+from mendflow.services.cases.flow_file_store import id_of
 from mendflow.stores.contract import Store
 
 KEYED_MS = 600_000
@@ -26,6 +27,7 @@ class CaseSummary(msgspec.Struct):
     id: CaseId
     flow: str
     status: str
+    digest: str = ""
     started_at: Instant = 0
     ended_at: Instant = 0
     project: str = DEFAULT_PROJECT
@@ -48,6 +50,7 @@ class CaseGroup(msgspec.Struct):
     root: CaseSummary | None = None
     cases: list[CaseId] = []
     live: bool = False
+    flow_files: set[str] = set()  # the versions of flows that its cases run
     rerun_of: set[CaseId] = set()  # of its live cases: what they run again, and take results from
 
     @property
@@ -84,6 +87,7 @@ async def all_case_groups(store: Store) -> dict[CaseId, CaseGroup]:
 def add(groups: dict[CaseId, CaseGroup], case: CaseSummary) -> None:
     group = groups.setdefault(first_case_of(case.id), CaseGroup(first_case_of(case.id)))
     group.cases.append(case.id)
+    group.flow_files.add(id_of(case.flow, case.digest))
     if case.id == group.id:
         group.root = case
     if case.live:

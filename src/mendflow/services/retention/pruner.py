@@ -25,6 +25,7 @@ from mendflow.core.retention.selection import selected
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.retention.case_census import CaseGroup, all_case_groups, needs_sizes
 from mendflow.services.retention.case_remover import STILL_HELD, TOGETHER, CaseRemover
+from mendflow.services.retention.flow_file_sweep import sweep_flow_files
 from mendflow.services.retention.pruned_cases import PrunedCases, PrunedDocument
 from mendflow.services.retention.references import CaseGroupContents, ReferenceReader
 from mendflow.stores.contract import Store
@@ -93,7 +94,10 @@ class Pruner:
         if request.dry_run:
             return self._forecast(view, plan)
         view, gone = await self._remove(view, plan, progress)
-        return await self._sweep(view, request, plan, [*before, *gone])
+        view = await self._sweep(view, request, plan, [*before, *gone])
+        named = _named_flow_files(groups, gone)
+        count, size = await sweep_flow_files(self._store, named, self._since(view, request, plan))
+        return replace(view, documents=view.documents + count, bytes=view.bytes + size)
 
     async def _finish_earlier(self) -> tuple[list[PrunedDocument], dict[CaseId, str]]:
         """What earlier runs have begun, or left because somebody had asked for it; and why those groups were to go of
@@ -130,7 +134,8 @@ class Pruner:
         reasons |= selected(list(finished.values()), request.rules, now=now)
         reasons |= {id: NAMED for id in request.cases if id in over}
         keyed = [id for id in reasons if groups[id].may_be_asked_for(now)]
-        reasons = {id: reason for id, reason in reasons.items() if id not in keyed}
+        for id in keyed:
+            del reasons[id]
         if not reasons and not before:
             return _Plan({}, {}, Marked(spared={}, unreferenced=frozenset()), {}, quiet=False, keyed=keyed)
         chosen = {id: groups[id] for id in reasons}
@@ -195,8 +200,7 @@ class Pruner:
         stay = plan.marked.spared.keys() | (plan.going.keys() - {each.id for each in gone})
         kept = set().union(*(plan.contents[id].files for id in stay if id in plan.contents))
         digests = set().union(*(note.files for note in gone)) & plan.marked.unreferenced - kept
-        since = self._clock.now() if plan.quiet else view.started_at - request.grace_ms
-        swept = await self._file_store.sweep(sorted(digests), since)
+        swept = await self._file_store.sweep(sorted(digests), self._since(view, request, plan))
         await asyncio.to_thread(self._remove_reports, [note.id for note in gone])
         later = set(swept.in_use)
         for note in gone:
@@ -207,6 +211,10 @@ class Pruner:
         await self._notes.forget_old(self._clock.now())
         return replace(view, files=swept.removed, bytes=view.bytes + swept.bytes, later_files=len(later))
 
+    def _since(self, view: PruneView, request: PruneRequest, plan: _Plan) -> Instant:
+        """What was asked for after this stays."""
+        return self._clock.now() if plan.quiet else view.started_at - request.grace_ms
+
     def _remove_reports(self, cases: Iterable[CaseId]) -> None:
         """Remove what `mendflow run` wrote about these. A report that cannot be removed keeps no case."""
         if self._reports is None:
@@ -216,6 +224,12 @@ class Pruner:
                 (self._reports / f"{case}.html").unlink(missing_ok=True)
             except OSError as error:
                 log.warning("the report of case %s could not be removed: %s", case, error, extra={"case": case})
+
+
+def _named_flow_files(groups: Mapping[CaseId, CaseGroup], gone: Iterable[PrunedDocument]) -> set[str]:
+    """The files of flows that the cases name which stay."""
+    removed = {note.id for note in gone}
+    return set().union(*(group.flow_files for id, group in groups.items() if id not in removed))
 
 
 def _note(group: CaseGroup, reason: str, view: PruneView, now: Instant, files: set[str]) -> PrunedDocument:

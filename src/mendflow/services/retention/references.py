@@ -20,6 +20,7 @@ from mendflow.services.base.alerts import ALERT_KIND
 from mendflow.services.base.cluster import HOME_KIND, JOB_KIND, SERVER_KIND, first_case_of
 from mendflow.services.base.contracts import FileStore
 from mendflow.services.base.ledger import RESULT_KIND
+from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND
 from mendflow.services.cases.live_case import SNAPSHOT_KIND, journal_of
 from mendflow.services.data.sets.store import SET_KIND
 from mendflow.services.observe.notifications.notifier import PENDING_KIND
@@ -34,7 +35,7 @@ STORED_FILE_KIND: Final = "stored-file"
 IMPORTED_KIND: Final = "imported"
 OWN_KINDS: Final = (*TREE_KINDS, SNAPSHOT_KIND)
 """Documents of these kinds belong to the group that they are named after."""
-NOT_REFERRING: Final = frozenset({PRUNED_KIND, RUN_KIND, STORED_FILE_KIND, RESULT_KIND}) | AUDIT_KINDS
+NOT_REFERRING: Final = frozenset({PRUNED_KIND, RUN_KIND, STORED_FILE_KIND, RESULT_KIND, FLOW_FILE_KIND}) | AUDIT_KINDS
 CASES_ONLY_TOLD: Final = frozenset(
     {ALERT_KIND, PENDING_KIND, SCHEDULE_KIND, SET_KIND, RUNTIME_KIND, HOME_KIND, SERVER_KIND, IMPORTED_KIND, "size"}
 )

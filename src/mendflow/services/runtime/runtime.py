@@ -154,6 +154,7 @@ class Runtime:
             hub=hub,
             live=live,
             points=self.interception_points,
+            counted_name=self.flows.counted_name,
             counts=server.counts,
             compiler=server.flow_compiler,
             long_steps=server.long_steps,
@@ -418,7 +419,7 @@ class Runtime:
         state = state_of(job, runs=job.state is JobState.RUNNING and self.meta.runs(job))
         if state == "completed":
             self.results.index.record(job, live.document.flow)
-            self.monitor.runtimes.note(live.document.flow, job)
+            self.monitor.runtimes.note(live.document.counted_flow, job)
         moved = live.move_job(job, state)
         if job.spec.expected_ms and self._recovers:
             self.recovery.watches.job_moved(job)

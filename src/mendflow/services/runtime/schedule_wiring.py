@@ -1,5 +1,6 @@
 """Puts the services of schedules into a runtime."""
 
+import asyncio
 from typing import TYPE_CHECKING
 
 from mendflow.core.engine.messages import Cancel
@@ -22,6 +23,13 @@ def schedules_of(runtime: "Runtime", server: ServerContext) -> ScheduleServices:
         await runtime.ledger.settled()
         return True
 
+    async def is_served() -> bool:
+        if server.settings.schedules:
+            return True
+        membership = server.membership
+        peers = [each.id for each in membership.live_servers() if each.schedules]
+        return any(await asyncio.gather(*(membership.beats(each) for each in peers)))
+
     return ScheduleServices(
         store=server.store,
         ledger=runtime.ledger,
@@ -34,4 +42,5 @@ def schedules_of(runtime: "Runtime", server: ServerContext) -> ScheduleServices:
         alerts=runtime.monitor.alerts,
         notices=runtime.notices,
         hub=runtime.hub,
+        is_served=is_served,
     )

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from mendflow.core.model.errors import StoreUnavailable
+from mendflow.core.model.errors import STORE_AWAY, StoreUnavailable
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.views import Health
@@ -162,14 +162,14 @@ class Server:
         self.membership: OwnMembership = self._member(server) if server is not None else SingleServer()
         self.stopped = StoppedCases(continues_found=settings.continues_found or self.membership.shared)
         self._runtime: Runtime | None = None
-        self._away = "the server is starting"
+        self._away = self._told = "the server is starting"
         self._rebuilding: asyncio.Task[None] | None = None
 
     @property
     def runtime(self) -> Runtime:
         """The current services; raises StoreUnavailable while there are none."""
         if self._runtime is None:
-            raise StoreUnavailable(self._away)
+            raise StoreUnavailable(self._away, told=self._told)
         return self._runtime
 
     @property
@@ -189,6 +189,7 @@ class Server:
 
     def _member(self, server: ServerDocument) -> ServerMembership:
         server.lease_ms, server.version, server.started_at = self.settings.lease_ms, self.version, self._started_at
+        server.schedules = self.settings.schedules
         return ServerMembership(
             store=self.store,
             clock=self.clock,
@@ -275,7 +276,7 @@ class Server:
         if runtime is not self._runtime:
             return
         log.error("store unreachable: %s; all services are stopped until it answers again", reason)
-        self._runtime, self._away = None, reason
+        self._runtime, self._away, self._told = None, reason, STORE_AWAY
         self.counts.store_lost(self.meter())
         self._rebuilding = asyncio.get_running_loop().create_task(
             self._rebuild(runtime), context=context_for_everybody()
@@ -315,5 +316,5 @@ class Server:
             jobs_waiting=runtime.meta.jobs_waiting() if runtime else 0,
             jobs_running=runtime.meta.jobs_running() if runtime else 0,
             pilots=len(runtime.meta.own_pilots()) if runtime else 0,
-            message="; ".join(runtime.monitor.disk_problems()) if runtime else self._away,
+            message="; ".join(runtime.monitor.disk_problems()) if runtime else self._told,
         )

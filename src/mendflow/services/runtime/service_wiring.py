@@ -127,7 +127,10 @@ def learning_of(runtime: "Runtime", server: ServerContext) -> LearningService:
         editor=runtime.administration,
         patterns=runtime.patterns,
         ended_jobs=runtime.ended_jobs,
-        flow_of=lambda job: live.document.flow if (live := runtime.manager.live.get(job.case)) is not None else "",
+        counted_name=runtime.flows.counted_name,
+        flow_of=lambda job: (
+            live.document.counted_flow if (live := runtime.manager.live.get(job.case)) is not None else ""
+        ),
         look_ms=server.settings.learning_look_ms,
     )
 

@@ -1,6 +1,6 @@
 """Puts together the services of schedules."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.alerts import AlertStore
@@ -34,7 +34,9 @@ class ScheduleServices:
         alerts: AlertStore,
         notices: Notices,
         hub: Hub,
+        is_served: Callable[[], Awaitable[bool]],
     ) -> None:
+        """`is_served`: whether a server starts cases at due times now, this one or another on the store."""
         schedules = ScheduleStore(store, ledger)
         self.of_flows = FlowSchedules(schedules, triggers, wall)
         self.starter = DueStarter(
@@ -50,7 +52,9 @@ class ScheduleServices:
             alerts=alerts,
             notices=notices,
         )
-        self.service = Schedules(store=store, schedules=schedules, starter=self.starter, cases=cases, wall=wall)
+        self.service = Schedules(
+            store=store, schedules=schedules, starter=self.starter, cases=cases, wall=wall, is_served=is_served
+        )
         hub.subscribe(CaseEnded, lambda end: self.starter.case_ended(end.document))
 
     def start(self) -> None:

@@ -1,6 +1,6 @@
 """What people ask of schedules: list, add, pause, trigger, backfill."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 import msgspec
@@ -13,6 +13,8 @@ from mendflow.core.model.schedules import (
     BackfillRange,
     BackfillTime,
     BackfillView,
+    DueTimesFlaw,
+    DueTimesView,
     ScheduleDocument,
     ScheduleEvent,
     ScheduleSpec,
@@ -20,8 +22,8 @@ from mendflow.core.model.schedules import (
     ScheduleWord,
 )
 from mendflow.core.schedules.due_times import DueTimes, instant_of
-from mendflow.core.schedules.planning import due_key, inputs_for, resumed, trigger_key, with_event
-from mendflow.core.schedules.spec_checks import spec_flaws
+from mendflow.core.schedules.planning import due_key, inputs_for, known_values, resumed, trigger_key, with_event
+from mendflow.core.schedules.spec_checks import spec_flaws, time_flaws
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.cases.case_starter import CaseStarter, StartOptions
@@ -36,6 +38,10 @@ BACKFILL_MAX: Final = 10_000
 CHUNK: Final = 500
 AHEAD_MS: Final = 5 * 60_000
 """A schedule whose times are decided so far ahead of the wall clock had a server whose clock was wrong."""
+NO_STARTER: Final = (
+    "no server runs here that starts cases at the due times of schedules; `mendflow serve` and `mendflow ui` do, for as"
+    " long as they run"
+)
 BEGUN: Final = frozenset({"started", "known", "triggered"})
 
 
@@ -56,15 +62,18 @@ class Schedules:
         starter: DueStarter,
         cases: CaseStarter,
         wall: Callable[[], Instant],
+        is_served: Callable[[], Awaitable[bool]],
     ) -> None:
         self._store = store
         self._schedules = schedules
         self._starter = starter
         self._cases = cases
         self._wall = wall
+        self._is_served = is_served
 
     async def all(self) -> list[ScheduleView]:
-        return [await self._view(each.document) for each in (await self._schedules.all()).values()]
+        found, is_served = await self._schedules.all(), await self._is_served()
+        return [await self._view_of(each.document, is_served=is_served) for each in found.values()]
 
     async def view(self, name: str) -> ScheduleView:
         return await self._view((await self._schedules.get(name)).document)
@@ -72,6 +81,21 @@ class Schedules:
     async def find(self, name: str) -> ScheduleView | None:
         found = await self._schedules.find(name)
         return await self._view(found.document) if found is not None else None
+
+    def due_times(self, spec: ScheduleSpec) -> DueTimesView:
+        """When a schedule would be due next, if it were made now."""
+        flaws = [DueTimesFlaw(field=field, reason=reason) for field, reason in time_flaws(spec)]
+        try:
+            zone = zone_named(spec.timezone)
+        except InvalidRequest as wrong:
+            flaws.append(DueTimesFlaw(field="timezone", reason=wrong.message.removeprefix("timezone: ")))
+            return DueTimesView(flaws=flaws)
+        if flaws:
+            return DueTimesView(flaws=flaws)
+        times = DueTimes(spec, zone)
+        coming = times.between(self._wall(), _FAR, NEXT_SHOWN)
+        values = known_values(spec, times, coming[0]) if coming else {}
+        return DueTimesView(times=coming, values={name: each for name, each in values.items() if name != "name"})
 
     async def project_of(self, name: str) -> str | None:
         """The project that the name belongs to, if somebody has claimed it."""
@@ -194,6 +218,9 @@ class Schedules:
         return await self._view(document)
 
     async def _view(self, document: ScheduleDocument) -> ScheduleView:
+        return await self._view_of(document, is_served=await self._is_served())
+
+    async def _view_of(self, document: ScheduleDocument, *, is_served: bool) -> ScheduleView:
         times, now = times_of(document), self._wall()
         coming = times.between(max(document.cursor, now), _FAR, NEXT_SHOWN)
         last = next((each for each in reversed(document.history) if each.what in BEGUN), None)
@@ -213,6 +240,7 @@ class Schedules:
             backfilling=sum(map(len, left)),
             history=list(reversed(document.history)),
             problem=_problem(document, times, now),
+            not_served="" if is_served else NO_STARTER,
         )
 
     async def _status(self, case: CaseId) -> str:

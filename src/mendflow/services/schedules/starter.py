@@ -254,10 +254,12 @@ class DueStarter:
         return StartResult(start, case.id)
 
     async def case_of(self, flow: str, key: str) -> CaseId | None:
-        """The case that was started under a key, of this flow or of another that the schedule had."""
-        found = await self._starter.keyed(key)
-        if found is None and (named := await self._starter.find_keyed(flow, key)) is not None and not named.void:
-            found = await self._starter.known(named.id)
+        """The case that was started under a key, of this flow or of another of its project that the schedule had."""
+        project = await self._starter.project_of(flow)
+        found = await self._starter.keyed(key, project)
+        if found is None:
+            named = await self._starter.find_keyed(flow, key, project=project)
+            found = await self._starter.known(named.id) if named is not None and not named.void else None
         return found.id if found is not None else None
 
     # Alerts

@@ -83,7 +83,8 @@ class Assigner:
             pilot.held[id] = GrantedAttempt(request.serial, runs=place < slots_open)
             self._meta.changed(job, from_outside=True)
             spec = self._meta.spec_for_pilot(job)
-            draft.jobs.append(Assignment(id, job.fence, spec, job.tries, values.get(id, {})))
+            number = spec.earlier_attempts + job.tries
+            draft.jobs.append(Assignment(id, job.fence, spec, number, values.get(id, {})))
         if limited and self._limits is not None:
             self._limits.granted(limited)
 

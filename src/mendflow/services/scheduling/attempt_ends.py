@@ -61,10 +61,12 @@ class AttemptEnds:
         job = self._meta.jobs.get(report.job)
         if job is None:
             return await self.was_accepted(pilot, report)
-        now, policy, outcome = self._clock.now(), self._meta.policy, accepted_outcome(job.spec, report.outcome)
+        now, policy, project = self._clock.now(), self._meta.policy, job.spec.project
+        told = self._hidden.of(project).mask_texts(report.outcome)  # a secret at which a text is cut would not be found
+        outcome = accepted_outcome(job.spec, told)
         if error := self._unprocessed.error_of(report.job, report.fence):
-            outcome = unprocessed_outcome(report.outcome, error)
-        outcome = self._hidden.mask_outcome(outcome, job.spec.project)
+            outcome = unprocessed_outcome(outcome, error)
+        outcome = self._hidden.mask_outcome(outcome, project)
         verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1

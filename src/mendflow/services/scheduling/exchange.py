@@ -163,6 +163,7 @@ class Exchange:
             self._hub.publish(PilotPaused(pilot))
         self._meta.caches.hear(pilot, request)
         await self._stop_borrowed()
+        await self._hidden.learn_soon()
         self._assigner.expect(pilot, request)
         if self._limits is not None:
             self._limits.pilot_heard(pilot.id, request)
@@ -307,7 +308,7 @@ class Exchange:
                 self._repeat_order(pilot, beat)
                 if beat.log_tail:
                     mask = self._hidden.of(self._meta.jobs[beat.job].spec.project)
-                    pilot.log_tails[beat.job] = mask.mask(beat.log_tail)
+                    pilot.hear_log(beat.job, mask.mask(beat.log_tail))
         self._hub.publish(AttemptHeartbeats([beat.job for beat in request.running if beat.job in named]))
         named |= self._held_reports(pilot, unjudged)
         for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:

@@ -15,6 +15,7 @@ from mendflow.core.model.sync import NOT_STARTED, AttemptOrder, AttemptStatus, C
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
+from mendflow.core.scheduling.report_bounds import bounded_measures, bounded_values, cut_log
 
 NO_TOKEN = "local"
 """The owner of all pilots of a server without tokens."""
@@ -59,9 +60,9 @@ class GrantedAttempt:
         self.begun |= beat.state not in NOT_STARTED
         self.is_staging = beat.state == "staging"
         self.is_storing = beat.state == "keeping"
-        self.measures = beat.measures
+        self.measures = bounded_measures(beat.measures)
         if beat.values and not check_value(beat.values):
-            self.values = beat.values
+            self.values = bounded_values(beat.values)
         return runs is not ran
 
 
@@ -96,6 +97,10 @@ class PilotRecord:
         self.log_requests: list[LogRequest] = []
         self.log_tails: dict[JobId, str] = {}
         self.wake = asyncio.Event()
+
+    def hear_log(self, job: JobId, tail: str) -> None:
+        """The end of the log of a running job, as it may be shown."""
+        self.log_tails[job] = cut_log(tail)
 
     @property
     def lacks_room(self) -> bool:

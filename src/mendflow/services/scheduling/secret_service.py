@@ -3,11 +3,13 @@
 A secret in the store is sealed with a key that is not in the store, so that nobody who can read the store, or a copy of
 it, can read the secret. All servers on a store need the same key."""
 
+import asyncio
 import base64
 import hashlib
 import hmac
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -29,6 +31,8 @@ from mendflow.stores.contract import Store
 
 JOB_SECRET_KIND: Final = "job-secret"
 NONCE_BYTES: Final = 16
+LEARNED_MS: Final = 1_000
+"""For so long the secrets in the store are not looked at again to mask them."""
 
 
 class StoredSecret(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,6 +72,10 @@ class SecretService:
         self._sources = sources
         self._hidden = hidden
         self._used_by = used_by
+        self._learned: dict[str, StoredSecret] = {}  # what was opened to be masked, by name
+        self._learned_at: Instant | None = None
+        self._learning = asyncio.Lock()
+        hidden.learn_from(self.learn, self.has_learned)
 
     # For jobs
 
@@ -100,6 +108,33 @@ class SecretService:
             )
         self._hidden.add_secret(project, name, value)
         return value
+
+    # For what is shown
+
+    async def learn(self) -> None:
+        """Have all secrets in the store masked, whichever server gives them to jobs. Those that cannot be opened here
+        stay unknown."""
+        async with self._learning:
+            if self.has_learned():
+                return
+            now = self._clock.now()
+            found = {each.id: each.body async for each in self._store.scan(JOB_SECRET_KIND)}
+            self._hidden.keep_secrets(found)
+            for body in found.values():
+                with suppress(msgspec.DecodeError):
+                    await self._learn(_decode(body))
+            self._learned_at = now
+
+    def has_learned(self) -> bool:
+        """Whether it did so a moment ago."""
+        return self._learned_at is not None and self._clock.now() - self._learned_at < LEARNED_MS
+
+    async def _learn(self, kept: StoredSecret) -> None:
+        if self._learned.get(kept.name) == kept:
+            return
+        with suppress(SecretUnavailable):
+            self._hidden.add_secret(kept.project, kept.name, await self._opened(kept))
+            self._learned[kept.name] = kept
 
     async def _opened(self, kept: StoredSecret) -> str:
         if problem := self._key_problem(kept):

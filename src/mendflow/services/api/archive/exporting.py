@@ -7,7 +7,7 @@ temporary file until then; memory holds their positions and the changes. A case 
 by that server in the same way."""
 
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -15,6 +15,7 @@ import msgspec
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.services.api.archive.kinds import NAMED_KINDS, SHARED_DOMAIN_KINDS, files_in
 from mendflow.services.api.archive.records import (
@@ -32,11 +33,13 @@ from mendflow.services.api.archive.remote_trees import RemoteTrees
 from mendflow.services.base.cluster import CASE_KIND, Peers, ServerDocument, root_of
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND, id_of
+from mendflow.services.cases.flows import FLOW_KIND
 from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
 from mendflow.services.recovery.rules.store import RULES_KIND, VERSION_KIND
 from mendflow.services.retention.tree_kinds import TREE_KINDS
-from mendflow.stores.contract import Store
+from mendflow.stores.contract import Store, StoredDocument
 
 ENTRIES: Final = 500
 ENTRIES_BYTES: Final = 1 << 20
@@ -45,6 +48,15 @@ _encode = msgspec.json.Encoder().encode
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_rules = msgspec.json.Decoder(RuleSet).decode
 _Key = tuple[str, str]
+
+
+class _Owned(msgspec.Struct):
+    """What is read of a flow, or of rules."""
+
+    project: str = DEFAULT_PROJECT
+
+
+_decode_owned = msgspec.json.Decoder(_Owned).decode
 
 ShownRules = Callable[[RuleSet], Awaitable[RuleSet]]
 """The part of a rule set that whoever exports may see."""
@@ -127,26 +139,44 @@ class Exporter:
 
     async def _shared(self) -> AsyncIterator[DocumentRecord]:
         await self._context.ledger.settled()
-        store, names = self._context.store, await self._names()
+        store, owners, flows = self._context.store, dict[str, str](), list[str]()
+        used, versions_run = await self._used()
         for kind, versions in NAMED_KINDS.items():
             async for found in store.scan(kind):
-                if self._everything or found.id in names:
+                if self._everything or _is_used(found, used, owners):
                     for mark in ("@", "/"):
                         async for version in store.scan(versions, f"{found.id}{mark}"):
                             yield await self._named_record(versions, version.id, version.body)
                     yield await self._named_record(kind, found.id, found.body)
+                    flows += [found.id] if kind == FLOW_KIND else []
+        async for record in self._flow_files(flows, versions_run):
+            yield record
         for kind in SHARED_DOMAIN_KINDS if self._everything else ():
             async for found in store.scan(kind):
                 yield self._document_record(kind, found.id, found.body)
 
-    async def _names(self) -> set[str]:
-        """The names of the flows of all cases of the trees, and of the default rules, which apply to every case."""
-        names = {DEFAULT_RULES}
+    async def _flow_files(self, flows: Sequence[str], versions_run: set[str]) -> AsyncIterator[DocumentRecord]:
+        """The files of these flows, and of the versions that cases run; or all."""
+        store, left = self._context.store, set(versions_run)
+        for prefix in [""] if self._everything else [id_of(flow, "") for flow in flows]:
+            async for found in store.scan(FLOW_FILE_KIND, prefix):
+                left.discard(found.id)
+                yield self._document_record(FLOW_FILE_KIND, found.id, found.body)
+        for id in sorted(left):
+            if (kept := await store.get(FLOW_FILE_KIND, id)) is not None:
+                yield self._document_record(FLOW_FILE_KIND, id, kept.body)
+
+    async def _used(self) -> tuple[dict[str, set[str]], set[str]]:
+        """The names of the flows of all cases of the trees, with the projects of these cases; and their versions."""
+        used: dict[str, set[str]] = {}
+        versions: set[str] = set()
         for root in self._roots:
             async for found in self._context.store.scan(CASE_KIND, root):
                 if root_of(found.id) == root:
-                    names.add(_decode_case(found.body).flow)
-        return names
+                    case = _decode_case(found.body)
+                    used.setdefault(case.flow, set()).add(case.project)
+                    versions.add(id_of(case.flow, case.digest))
+        return used, versions
 
     async def _named_record(self, kind: str, id: str, body: bytes) -> DocumentRecord:
         """What is not shown is left out before the files that it refers to are looked for."""
@@ -245,6 +275,16 @@ class Exporter:
                 gathered = gathered[PIECE_BYTES:]
         if gathered:
             yield PieceRecord.of(gathered)
+
+
+def _is_used(found: StoredDocument, used: Mapping[str, set[str]], owners: dict[str, str]) -> bool:
+    """Whether the cases of the archive use this flow, or these rules: the default rules apply to every case. A flow
+    that was sent along may have the name of one of another project, and is not that one. The project of a flow is that
+    of its rules, so flows come first; `owners` remembers it."""
+    if found.id == DEFAULT_RULES:
+        return True
+    projects = used.get(found.id)
+    return projects is not None and owners.setdefault(found.id, _decode_owned(found.body).project) in projects
 
 
 def _split_entries(entries: list[bytes]) -> list[list[bytes]]:

@@ -31,11 +31,13 @@ from mendflow.services.api.archive.records import (
 )
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
 from mendflow.services.base.contracts import FileStore
+from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND
 from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
 from mendflow.stores.contract import Append, Put, Store, Write, WriteConflict
 
 BATCH: Final = 200
+USED_AT: Final = "used_at"
 LOST: Final = job_lifecycle.RetryPolicy(losses_max=2**31, loss_wait_ms=0)
 LOSS_REASON: Final = "it ran when the archive was made that this case was restored from"
 
@@ -166,25 +168,28 @@ class Importer:
                 async for _ in _content(records, pieces):
                     pass
 
-    async def take_shared(self) -> None:
+    async def take_shared(self, *, now: Instant) -> None:
         """Write the shared documents whose names are not known here; the others stay as they are."""
         known: dict[tuple[str, str], bool] = {}
         for record in Unpacker(self._source).records():
             if isinstance(record, TreeRecord | FileRecord):
                 return
             if isinstance(record, DocumentRecord):
-                await self._take_shared(record, known)
+                await self._take_shared(record, known, now)
 
-    async def _take_shared(self, record: DocumentRecord, known: dict[tuple[str, str], bool]) -> None:
+    async def _take_shared(self, record: DocumentRecord, known: dict[tuple[str, str], bool], now: Instant) -> None:
         kind = next((kind for kind, versions in NAMED_KINDS.items() if versions == record.kind), record.kind)
         name = name_of_version(record.id) if kind != record.kind else record.id
         if (kind, name) not in known:
             known[kind, name] = await self._store.get(kind, name) is not None
         here = await self._store.get(record.kind, record.id)
-        if here is not None and msgspec.json.decode(here.body) != msgspec.json.decode(record.body):
+        if here is not None and _said(here.body) != _said(record.body):
             self.report.notes.append(f"{record.kind} {record.id} is another here, and stays as it is")
+        body = here.body if here is not None else bytes(record.body)
+        if record.kind == FLOW_FILE_KIND:  # until its cases are here, nothing else says that it is in use
+            await self._store.write([Put(record.kind, record.id, _used(body, now), here.version if here else 0)])
         elif here is None and not known[kind, name]:
-            await self._store.write([Put(record.kind, record.id, bytes(record.body), 0)])
+            await self._store.write([Put(record.kind, record.id, body, 0)])
 
     async def take_trees(
         self, plans: list[TreePlan], host: "ImportHost", *, resume: bool, now: Instant, by: str
@@ -361,6 +366,17 @@ class _TreeWriter:
     def _rename_id(self, id: bytes) -> bytes:
         """Replace the tree's name at the start of an id."""
         return self.plan.root.encode() + id[len(self.plan.found.root.encode()) :]
+
+
+def _said(body: bytes) -> object:
+    """What a document says, but for when it was used last."""
+    said = msgspec.json.decode(body)
+    return {name: each for name, each in said.items() if name != USED_AT} if isinstance(said, dict) else said
+
+
+def _used(body: bytes, now: Instant) -> bytes:
+    said = msgspec.json.decode(body)
+    return _encode({**said, USED_AT: now}) if isinstance(said, dict) else body
 
 
 async def _content(records: Iterator[AnyRecord], left: list[AnyRecord]) -> AsyncIterator[bytes]:

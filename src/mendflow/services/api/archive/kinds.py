@@ -5,6 +5,7 @@ from typing import Final
 
 from mendflow.core.model.ids import CaseId
 from mendflow.lazy import lazy_pattern
+from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND
 from mendflow.services.cases.flows import FLOW_KIND
 from mendflow.services.data.catalogue.elements import STORAGE_KIND
 from mendflow.services.data.catalogue.files import FILE_KIND
@@ -20,7 +21,7 @@ NAMED_KINDS: Final = {FLOW_KIND: FLOW_VERSION_KIND, RULES_KIND: VERSION_KIND}
 SHARED_DOMAIN_KINDS: Final = (PATTERN_KIND, COMPENSATION_KIND, STORAGE_KIND, PLACE_KIND, FILE_KIND)
 """Included only in an archive of everything."""
 
-SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), *SHARED_DOMAIN_KINDS)
+SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), FLOW_FILE_KIND, *SHARED_DOMAIN_KINDS)
 
 IMPORTED_KIND: Final = "imported"
 """A document for each imported tree: from which archive, and whether all of it is here."""

@@ -102,7 +102,7 @@ class ArchiveService:
         work = Importer(self.store, self.file_store, source, inventory)
         plans = await work.plan(as_new=as_new, skip_existing=skip_existing)
         await work.take_files()
-        await work.take_shared()
+        await work.take_shared(now=self._now())
         await self._server.runtime.read_shared()
         await work.take_trees(plans, self, resume=resume, now=self._now(), by=by)
         await self.ledger.settled()

@@ -110,9 +110,9 @@ def _counted(server: Server) -> StatsView:
 
 
 def _add_state(view: StatsView, runtime: Runtime, running: list[RunningJob]) -> StatsView:
-    live = Counter[tuple[str, str]](
-        (case.document.flow, case.document.status) for case in runtime.manager.live.values()
-    )
+    manager = runtime.manager
+    documents = [each.document for each in manager.live.values()]
+    live = Counter[tuple[str, str]]((each.counted_flow, each.status) for each in documents)
     return replace(
         view,
         jobs=_jobs(runtime),
@@ -247,5 +247,5 @@ async def _with_estimate(runtime: Runtime, running: RunningJob) -> RunningJob:
     job, live = runtime.meta.jobs.get(running.job), runtime.manager.live.get(running.case)
     if running.expected_ms or job is None or live is None:
         return running
-    learned_ms = await runtime.monitor.runtimes.expected_ms(live.document.flow, job.name)
+    learned_ms = await runtime.monitor.runtimes.expected_ms(live.document.counted_flow, job.name)
     return replace(running, expected_ms=learned_ms)

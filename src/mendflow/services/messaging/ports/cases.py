@@ -62,8 +62,12 @@ class Requester(NamedTuple):
         return project == self.live.document.project if self.live is not None else self.reach.can_end.sees(project)
 
     def owns(self, document: CaseDocument, port: str) -> bool:
-        """Whether this requester has started the case at this port."""
-        return document.port == port and document.owner == self.owner
+        """Whether this requester has started the case at this port. Somebody may have tokens for several projects: what
+        was started by one is not for those of other projects."""
+        if document.port != port or document.owner != self.owner:
+            return False
+        own = self.live.document.project if self.live is not None else self.reach.project
+        return document.project == own or self.reach.can_view.sees(document.project)
 
 
 class PortCases:
@@ -119,7 +123,7 @@ class PortCases:
         if (earlier := await self._manager.document(wanted.id)) is not None:
             return earlier
         with self._calls.place(wanted.id, f"a request to the port {by.port}"):
-            begun = await self._manager.begin(wanted, flow, {})
+            begun = await self._manager.begin(wanted, flow, [])
         await self._ledger.settled()
         return begun.document
 

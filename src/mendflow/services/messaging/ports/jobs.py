@@ -21,7 +21,7 @@ from mendflow.lazy import LazyModule
 from mendflow.services.base.long_reads import LONG_CHARS, SHORT_CHARS, LongReads
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, CallbackTarget
-from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
+from mendflow.services.messaging.contracts import CaseAccess
 from mendflow.services.messaging.ports import job_messages
 from mendflow.services.messaging.ports.cases import PortCases, Requester
 from mendflow.services.messaging.ports.job_messages import JOBS, OPERATIONS, SUBMISSIONS, JobRequest
@@ -47,9 +47,7 @@ class JobsPort:
         self._read = read
         self._long_reads = long_reads
 
-    async def handle_request(
-        self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
-    ) -> str | None:
+    async def handle_request(self, text: str, *, who: str, message_id: str = "", reach: CaseAccess) -> str | None:
         """Handle a request over the network, and answer. The `message_id` is used as key if the request has none."""
         return await self._handle(text, Requester(who=who, key=message_id, reach=reach))
 

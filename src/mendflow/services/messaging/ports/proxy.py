@@ -12,7 +12,7 @@ from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.xml.tree import Element
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
-from mendflow.services.messaging.contracts import OWN_ONLY, CaseAccess
+from mendflow.services.messaging.contracts import CaseAccess
 from mendflow.services.messaging.ports import proxy_messages
 from mendflow.services.messaging.ports.cases import PortCases, Requester
 from mendflow.services.messaging.ports.messages import raising_port_faults, refusal, request
@@ -34,11 +34,9 @@ class ProxyPort:
         self._cases = cases
         self._chance = chance
 
-    async def handle_request(
-        self, text: str, *, who: str, message_id: str = "", reach: CaseAccess = OWN_ONLY
-    ) -> str | None:
+    async def handle_request(self, text: str, *, who: str, message_id: str = "", reach: CaseAccess) -> str | None:
         """Answer a request over the network. Clients cannot ask about calls of others here."""
-        return await self._handle(text, Requester(who=who, key=message_id))
+        return await self._handle(text, Requester(who=who, key=message_id, reach=reach))
 
     async def handle_call(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
         """The same for an order of a case."""

@@ -16,7 +16,7 @@ from mendflow.core.engine import item_of
 from mendflow.core.engine.elements import element_of
 from mendflow.core.model.alerts import DeliveryResult, Notification, NotificationKind
 from mendflow.core.model.errors import StoreUnavailable
-from mendflow.core.model.ids import CaseId, Instant, ItemId, item_text
+from mendflow.core.model.ids import CaseId, Instant, ItemId, item_text, without_item
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Decision
 from mendflow.services.base.alerts import AlertDocument, AlertRaised
@@ -135,7 +135,7 @@ class Notifier:
         if failed is None:
             return None, message
         item, shown = failed
-        return item, message if message.startswith(f"{shown}: ") else f"{shown}: {message}"
+        return item, f"{shown}: {without_item(message, item)}"
 
     def _note_failed(self, live: LiveCase, serial: int, item: ItemId, message: str) -> None:
         known = self._failed_items.setdefault(live.id, {})

@@ -75,8 +75,9 @@ class LocalEngine:
     def open_tasks(self, case: CaseId, item: ItemId | None) -> list[CaseTask]:
         return self._nested_tasks.inside(case, item)
 
-    async def cases_of(self, flow: str) -> list[CaseId]:
-        return [id for id, live in self._manager.live.items() if live.document.flow == flow and live.document.live]
+    async def cases_of(self, flow: str, project: str) -> list[CaseId]:
+        known = {id: live.document for id, live in self._manager.live.items()}
+        return [id for id, each in known.items() if each.live and (each.flow, each.project) == (flow, project)]
 
     async def facts(self, case: CaseId, item: ItemId | None = None) -> CaseFacts | None:
         live = self._manager.live.get(case)

@@ -186,8 +186,7 @@ class ForeignEngines:
     def _engine(self, name: str, who: str) -> RemoteEngine:
         engine = self._engines.get(name)
         if engine is None:
-            known = ", ".join(sorted(self._engines)) or "none"
-            raise NotFound(f"no engine {name!r} is registered here (known: {known})")
+            raise NotFound(f"no engine {name!r} is registered here")
         if who and engine.document.owner and engine.document.owner != who:
             raise Forbidden(f"engine {name} belongs to {engine.document.owner}; register another name")
         if not self._homes.mine(CaseId(name)):

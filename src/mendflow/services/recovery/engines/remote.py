@@ -289,7 +289,8 @@ class RemoteEngine:
 
     # B
 
-    async def cases_of(self, flow: str) -> list[CaseId]:
+    async def cases_of(self, flow: str, project: str) -> list[CaseId]:
+        """All cases of an engine are of its own project."""
         return [case for case, kept in self._cases.items() if kept.facts.flow == flow]
 
     async def facts(self, case: CaseId, item: ItemId | None = None) -> CaseFacts | None:

@@ -298,7 +298,7 @@ class Recovery:
             image=change.container,
         )
         fault = talk.held.outcome.fault if talk.held is not None else None
-        spec = replace(spec, earlier_losses=talk.losses)
+        spec = replace(spec, earlier_losses=talk.losses, earlier_attempts=talk.attempts)
         spec = with_spent(spec, fault, max(talk.attempts - talk.losses, 0))
         made = self._made(talk, change, spec)
         if made is not None:

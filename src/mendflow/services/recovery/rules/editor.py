@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import DEFAULT_PROJECT, Sight
 from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
 from mendflow.core.model.repair_views import RuleChange, RuleSelector
 from mendflow.core.model.rule_views import RuleRevision, RuleTasksView, TaskMapping
@@ -36,7 +36,6 @@ from mendflow.core.rules import (
 from mendflow.lazy import LazyModule
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.loop_yielder import done_in_pieces
-from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flows import Flows
 from mendflow.services.recovery.administration_tasks import answer_rejection, is_open_rejection
 from mendflow.services.recovery.decisions import OPEN_STATES, DecisionStore
@@ -55,14 +54,15 @@ T = TypeVar("T")
 
 
 class RuleRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that somebody wants to add. The `decision` gives flow, type and task; without one, they are given here.
-    `steps` is a new exlet, named `exlet`."""
+    """A rule that somebody wants to add. The `decision` gives flow, project, type and task; without one, they are given
+    here. `steps` is a new exlet, named `exlet`."""
 
     condition: str
     exlet: str
     steps: Flow | None = None
     decision: str = ""
     rules: str = ""
+    project: str = ""
     type: ExceptionType | None = None
     task: str = ""
     passive: bool = False
@@ -181,7 +181,7 @@ class RuleEditor:
     async def _newest_flow(self, name: str) -> tuple[Flow, str] | None:
         try:
             await self._flows.refresh(name)
-            return await self._flows.find(name)
+            return await self._flows.find(name, self._rules.project_of(name) or DEFAULT_PROJECT)
         except NotFound:
             return None
 
@@ -231,18 +231,19 @@ class RuleEditor:
             return
         try:
             await self._flows.refresh(exlet)
-            await self._flows.find(exlet)
+            if rules.name == DEFAULT_RULES:
+                self._flows.newest(exlet)
+            else:
+                await self._flows.find(exlet, self._rules.project_of(rules.name) or rules.project)
         except NotFound as missing:
             raise InvalidRequest(missing.message, field="exlet") from None
 
     async def try_rule(
-        self, wish: RuleRequest, *, limit: int = TRIAL_DECISIONS_MAX, sight: Sight = EVERYTHING
+        self, wish: RuleRequest, *, limit: int = TRIAL_DECISIONS_MAX, sight: Sight
     ) -> tuple[TrialResult, list[Decision]]:
         """Try a rule on the newest past exceptions of its type; nothing changes. Also returns these exceptions."""
         before, type, task, context = await self._at_hand(wish)
-        where = [FieldCondition("type", type.value), *in_sight(sight)]
-        if before.name != DEFAULT_RULES:
-            where.append(FieldCondition("flow", before.name))
+        where = [FieldCondition("type", type.value), *self._rules.asked_about(before.name, sight)]
         past = await self._decisions.search(where, limit=limit)
         work = try_rule.pieces(before, type, task, self._draft(wish, ""), past, context)
         return await done_in_pieces(work), past
@@ -272,11 +273,13 @@ class RuleEditor:
     async def _at_hand(self, wish: RuleRequest) -> tuple[RuleSet, ExceptionType, str, dict[str, Value] | None]:
         if wish.decision:
             found = await self._decisions.get(wish.decision)
-            return self._rules.newest_or_empty(wish.rules or found.flow), found.type, found.task, found.context
+            before = self._rules.newest_for(wish.rules or found.flow, found.project)
+            return before, found.type, found.task, found.context
         if wish.type is None or not wish.rules:
             raise InvalidRequest("say which decision the rule is for, or the rule set and the type", field="decision")
         task = "" if wish.type in CASE_LEVEL else wish.task
-        return self._rules.newest_or_empty(wish.rules), wish.type, task, None
+        project = wish.project or self._rules.project_of(wish.rules) or DEFAULT_PROJECT
+        return self._rules.newest_for(wish.rules, project), wish.type, task, None
 
     def _draft(self, wish: RuleRequest, who: str) -> Draft:
         return Draft(

@@ -10,7 +10,7 @@ import msgspec
 
 from mendflow.core.model.errors import BadFlow, BadRules, InvalidRequest
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.principals import EVERYTHING, Sight
+from mendflow.core.model.principals import Sight
 from mendflow.core.model.repair import CASE_LEVEL, Decision, ExceptionType
 from mendflow.core.model.rule_views import (
     ChangedConclusion,
@@ -36,7 +36,6 @@ from mendflow.core.rules.replay import ReplayedDecision, replay, replay_cornerst
 from mendflow.services.base.long_reads import LongReads
 from mendflow.services.base.reading_tasks import RuleTrial
 from mendflow.services.base.throttled_work import ThrottledWork
-from mendflow.services.base.visibility import in_sight
 from mendflow.services.recovery.decisions import DecisionStore
 from mendflow.services.recovery.rules.store import RuleStore, check_conditions
 from mendflow.services.recovery.rules.trial_evaluation import evaluated
@@ -104,14 +103,14 @@ class RulePreview:
 
     # What they change
 
-    async def replay(self, changed: RuleSet, limit: int) -> ReplayView:
-        """What a changed set would conclude about past decisions, beside what the stored one concludes."""
+    async def replay(self, changed: RuleSet, limit: int, sight: Sight) -> ReplayView:
+        """What a changed set would conclude about past decisions in sight, beside what the stored one concludes."""
         checked = await self.check(RuleCheckRequest(rules=changed))
         before, defaults = self._rules.newest_or_empty(changed.name), self._rules.newest(DEFAULT_RULES)
         if problems_of(changed):
             raise BadRules(problems=checked.problems)
         looked_at, found, erred = 0, list[ReplayedDecision](), dict[str, str]()
-        async for page in self._past(changed.name, limit):
+        async for page in self._past(changed.name, limit, sight):
             async for each in self._each_aside(replay(before, changed, defaults, page)):
                 looked_at += 1
                 found += [] if each.is_same else [each]
@@ -134,9 +133,9 @@ class RulePreview:
             problems=checked.problems,
         )
 
-    async def _past(self, name: str, limit: int) -> AsyncIterator[list[Decision]]:
+    async def _past(self, name: str, limit: int, sight: Sight) -> AsyncIterator[list[Decision]]:
         """The past decisions that the rules of this name may be asked about, the newest first, page by page."""
-        where = [FieldCondition("flow", name)] if name != DEFAULT_RULES else []
+        where = self._rules.asked_about(name, sight)
         for offset in range(0, limit, PAGE):
             page = await self._decisions.search(where, limit=min(PAGE, limit - offset), offset=offset)
             yield page
@@ -172,14 +171,11 @@ class RulePreview:
 
     # What conditions can read
 
-    async def paths(
-        self, name: str, type: ExceptionType | None, task: str, sight: Sight = EVERYTHING
-    ) -> list[ContextPath]:
+    async def paths(self, name: str, type: ExceptionType | None, task: str, sight: Sight) -> list[ContextPath]:
         """The paths of the newest contexts of a flow, or of all flows for the default rules."""
-        where = [FieldCondition("flow", name)] if name != DEFAULT_RULES else []
+        where = self._rules.asked_about(name, sight)
         where += [FieldCondition("type", type.value)] if type is not None else []
         where += [FieldCondition("task", task)] if task else []
-        where += in_sight(sight)
         past = await self._decisions.search(where, limit=CONTEXTS_READ)
         return [
             ContextPath(

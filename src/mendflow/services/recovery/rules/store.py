@@ -18,6 +18,7 @@ from mendflow.core.expressions.conditions import condition_flaw
 from mendflow.core.expressions.work_budget import WORK
 from mendflow.core.model.errors import BadRules, Conflict, NotFound
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.principals import DEFAULT_PROJECT, Sight
 from mendflow.core.model.repair import Conclusion, ExceptionType, RuleError
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
 from mendflow.core.model.values import Value
@@ -31,10 +32,11 @@ from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
+from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.services.cases.flows import check_names
 from mendflow.services.cases.intercepted_types import InterceptedTypes, RulesChanged
-from mendflow.stores.contract import Store, StoredDocument
+from mendflow.stores.contract import FieldCondition, Store, StoredDocument
 
 if TYPE_CHECKING:
     from mendflow.core.recovery import exlet_checks
@@ -196,9 +198,14 @@ class RuleStore:
         return [self._sets[name] for name in names if name in self._sets]
 
     def _is_in(self, name: str, project: str) -> bool:
-        return name == DEFAULT_RULES or self._project_of(name) in (None, project)
+        return name == DEFAULT_RULES or self.project_of(name) in (None, project)
 
-    def _project_of(self, name: str) -> str | None:
+    def are_of(self, name: str, project: str) -> bool:
+        """Whether rules of this name are the default rules, or the project's; those of a free name are those of the
+        default one."""
+        return name == DEFAULT_RULES or (self.project_of(name) or DEFAULT_PROJECT) == project
+
+    def project_of(self, name: str) -> str | None:
         """The project that the name of a flow, or of its rules, is taken in; None if it is free."""
         found = self._sets.get(name)
         return self._project_of_flow(name) or (found.rule_set.project if found is not None else None)
@@ -224,10 +231,13 @@ class RuleStore:
         return [each.rule_set for _, each in sorted(self._sets.items())]
 
     def newest(self, name: str) -> RuleSet:
+        """The refusal does not name the others: they may be of other projects."""
         found = self._sets.get(name)
         if found is None:
-            known = ", ".join(sorted(self._sets))
-            raise NotFound(f"flow {name!r} has no rules here (known: {known}); `mendflow rules add` makes some")
+            raise NotFound(
+                f"flow {name!r} has no rules here; `mendflow rules` lists those that are there, and `mendflow rules"
+                " add` makes some"
+            )
         return found.rule_set
 
     def newest_or_empty(self, name: str) -> RuleSet:
@@ -235,13 +245,24 @@ class RuleStore:
         return found.rule_set if found is not None else RuleSet(name=name)
 
     def newest_for(self, flow: str, project: str) -> RuleSet:
-        """The rules of a flow for a case of this project; empty if those of that name are another project's."""
-        return self.newest_or_empty(flow) if self._is_in(flow, project) else RuleSet(name=flow, project=project)
+        """The rules of a flow for a case of this project; empty if there are none, or if those of that name are another
+        project's."""
+        found = self._sets.get(flow) if self._is_in(flow, project) else None
+        return found.rule_set if found is not None else RuleSet(name=flow, project=project)
+
+    def asked_about(self, name: str, sight: Sight) -> list[FieldCondition]:
+        """Which past decisions the rules of this name may be asked about, of those in sight: about cases of a flow of
+        their project. The default rules are asked about all."""
+        if name == DEFAULT_RULES:
+            return in_sight(sight)
+        owner = self.project_of(name)
+        own = [] if owner is None else in_sight(Sight(frozenset({owner})))
+        return [FieldCondition("flow", name), *own, *in_sight(sight)]
 
     def demand_in(self, name: str, project: str) -> None:
         """Refuse to teach rules of another project than the case that they are taught by."""
         if name != DEFAULT_RULES:
-            kept_project(f"rule set {name!r}", self._project_of(name), project)
+            kept_project(f"rule set {name!r}", self.project_of(name), project)
 
     async def version(self, name: str, version: int) -> RuleSet:
         newest = self._sets.get(name)

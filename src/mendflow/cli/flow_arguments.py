@@ -1,16 +1,17 @@
-"""Flow files as command arguments. If a Python file has several flows, the user must choose one; the error names
-all."""
+"""Arguments that name a flow file: which flow they mean, and the text that is sent with it. If a Python file has
+several flows, the user must choose one; the error names all."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from mendflow.cli.printing import say
 from mendflow.core.model.errors import InvalidRequest, Problem
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.flow_files import FLOW_TEXT_MAX, FlowSource
 from mendflow.formats import JOB, PROCESS, PYTHON, TRACE, XML, YAML, load
 from mendflow.formats.check import flows_of
 from mendflow.lazy import LazyModule
@@ -27,6 +28,11 @@ Xpath2As1 = Annotated[
     bool,
     typer.Option("--xpath2-as-1", help="Read what a BPEL process has in XPath 2.0 as XPath 1.0."),
 ]
+
+
+UTF8_BYTES_MAX: Final = 4
+"""Bytes of a character."""
+TOO_LONG: Final = f"the file is longer than {FLOW_TEXT_MAX:,} characters, and not kept"
 
 
 def load_one(text: str, scale: wfformat.Scale | None = None, *, xpath2_as_1: bool = False) -> Flow:
@@ -49,6 +55,21 @@ def load_one(text: str, scale: wfformat.Scale | None = None, *, xpath2_as_1: boo
         return flows[0]
     names = ", ".join(flow.name for flow in flows)
     raise InvalidRequest(f"{text} has several flows: {names}; choose one, as {text}:{flows[0].name}")
+
+
+def source_of(text: str) -> FlowSource | None:
+    """The file that a word names, as a server keeps it beside the flow; None if it is no text. Of a job description it
+    is not: what it logs in with at other places stands in it, and in nothing that is kept."""
+    path = Path(text if ".py:" not in text else text.rpartition(":")[0])
+    if path.suffix in (JOB, XML):
+        return FlowSource(file=path.name, left_out="it may have credentials in it, and is not kept")
+    try:
+        content = path.read_text(encoding="utf-8") if path.stat().st_size <= UTF8_BYTES_MAX * FLOW_TEXT_MAX else None
+        if content is None or len(content) > FLOW_TEXT_MAX:
+            return FlowSource(file=path.name, left_out=TOO_LONG)
+        return FlowSource(file=path.name, text=content)
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def xpath2_notes(text: str) -> list[Problem]:
