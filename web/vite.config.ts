@@ -17,7 +17,7 @@ const proxy = {
 
 /** What every page needs, as one file: a browser asks for few files sooner than for many. Nothing of it may need a page. */
 const LIBRARIES = /node_modules\/(react|react-dom|scheduler|openapi-fetch|@tanstack\/(history|query-core|react-query|react-router|react-store|router-core|store))\//;
-const PARTS = /src\/api\/|src\/app\/(keys|navigation|query-client|screen|search-params|theme)\.tsx?$|src\/components\/(action-buttons|actions|acts|case-acts|case-progress|commands|copy-button|count-link|dialog|drawer|field|format|glossary|icon|icon-paths|menu|page|sparkline|state-badge|states-of-page|tabs|task-link|time|toasts|variable-text|why|word)\.tsx?$/;
+const PARTS = /src\/api\/|src\/app\/(keys|navigation|query-client|screen|search-params|theme)\.tsx?$|src\/components\/(action-buttons|actions|acts|case-acts|case-progress|commands|copy-button|count-link|dialog|drawer|explained-words|field|format|icon|icon-paths|menu|page|sparkline|state-badge|states-of-page|tabs|task-link|time|toasts|variable-text|why|word)\.tsx?$/;
 /** What pages with a list need besides, as one file too. */
 const LISTS = /node_modules\/@tanstack\/(react-table|table-core|react-virtual|virtual-core)\/|src\/components\/(data-table|json-tree|line-field|row-reason|where-field)\.tsx?$/;
 

@@ -17,7 +17,7 @@ const BRAND =
 export function firstPaint(path: string): string {
   const groups = NAVIGATION.map((group) => {
     const links = group.map(
-      (entry) => `<li><a class="nav-link${entry.to === path ? " active" : ""}" href="${entry.to}">${icon(entry.icon)}<span>${entry.name}</span></a></li>`,
+      (entry) => `<li${entry.forTasks ? " data-tasks" : ""}><a class="nav-link${entry.to === path ? " active" : ""}" href="${entry.to}">${icon(entry.icon)}<span>${entry.name}</span></a></li>`,
     );
     return `<ul>${links.join("")}</ul>`;
   });

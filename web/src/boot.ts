@@ -23,7 +23,9 @@ import type { PrefetchedAnswers } from "./api/prefetched";
   const [page = "", id = "", ...more] = location.pathname.split("/").filter(Boolean);
   if (page === "sign-in") return;
   ask("/me");
-  if (!localStorage.getItem("mendflow.signed-in")) return; // kept by api/session.ts
+  const signedIn = localStorage.getItem("mendflow.signed-in"); // kept by api/session.ts
+  if (!signedIn) return;
+  if (signedIn === "tasks") document.documentElement.dataset["for"] = "tasks"; // the menu is short from the first
   if (page === "") {
     ask("/overview");
     ask(`/cases?where=${running}&limit=100&after=`);

@@ -9,6 +9,7 @@ import { startKeys } from "@/app/keys";
 import { onSignInNeeded, queryClient } from "@/app/query-client";
 import { router } from "@/app/router";
 import { applyTheme } from "@/app/theme";
+import { copyWholeTimes } from "@/components/copied-times";
 import { loadModal } from "@/components/dialog";
 import "@/styles/tokens.css";
 import "@/styles/base.css";
@@ -21,6 +22,7 @@ const LONGEST_MS = 1500;
 
 applyTheme();
 startKeys();
+copyWholeTimes();
 whenIdle(() => void loadModal().catch(() => undefined));
 onSignInNeeded(() => {
   const { pathname, href } = router.state.location;

@@ -5,6 +5,7 @@ const file = (name: string) => ({ $file: "ab".repeat(32), bytes: 3, name });
 
 it("shows files and words without the names of their inputs, files before all else", () => {
   expect(inputsText({ inputs: { parts: 3, table: file("night02.csv") } }).short).toBe("night02.csv · parts=3");
+  expect(inputsText({ inputs: { release: "2026.20", bad: "none" } }).short).toBe("release=2026.20 · bad=none");
   expect(inputsText({ inputs: { table: "/data/2026/night02.csv" } })).toEqual({ short: "…/night02.csv", whole: "table: /data/2026/night02.csv" });
   expect(inputsText({ inputs: { scratch: "/scratch", table: "night02.csv" } }).short).toBe("/scratch · night02.csv");
   expect(inputsText({ inputs: { tables: [file("a"), file("b")] } })).toEqual({ short: "[a, b]", whole: 'tables: ["a","b"]' });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { actionsOf, type Alert } from "@/components/alert-actions";
 import { caseOf, actionFor, withoutCommands } from "@/components/commands";
 import type { Action } from "@/components/actions";
-import { glossed } from "@/components/glossary";
+import { glossed } from "@/components/explained-words";
 
 function where(action: Action | null): unknown {
   return action?.kind === "link" ? [action.link.to, action.link.params, action.link.search] : action && [action.needs, action.title];
@@ -26,7 +26,9 @@ describe("commands in the server's sentences", () => {
   });
   it("become links to where the same is done", () => {
     expect(where(actionFor("mendflow failures show 1a2b3c"))).toEqual(["/failures/$group", { group: "1a2b3c" }, undefined]);
-    expect(where(actionFor("mendflow mend night-7f3k --exlet EXLET", { group: "1a2b3c" }))).toEqual(["/failures/$group", { group: "1a2b3c" }, { act: "mend" }]);
+    expect(where(actionFor("mendflow failures show 1a2b3c", { group: "1a2b3c", decision: "d-1" }))).toEqual(["/failures/$group", { group: "1a2b3c" }, { decision: "d-1" }]);
+    expect(where(actionFor("mendflow failures show other", { group: "1a2b3c", decision: "d-1" }))).toEqual(["/failures/$group", { group: "other" }, undefined]);
+    expect(where(actionFor("mendflow mend night-7f3k --exlet EXLET", { group: "1a2b3c", decision: "d-1" }))).toEqual(["/failures/$group", { group: "1a2b3c" }, { act: "mend", decision: "d-1" }]);
     expect(where(actionFor("mendflow why night-7f3k:align[3]"))).toEqual(["/cases/$case", { case: "night-7f3k" }, { view: "items", item: "align[3]" }]);
     expect(where(actionFor("mendflow worklist claim night-7f3k/4"))).toEqual(["/worklist/$case/$serial", { case: "night-7f3k", serial: "4" }, undefined]);
     expect(where(actionFor("mendflow rules show '*'"))).toEqual(["/rules/$name", { name: "*" }, undefined]);
@@ -35,6 +37,7 @@ describe("commands in the server's sentences", () => {
     expect(actionFor("mendflow pilot --server URL")).toBeNull();
     expect(actionFor("mendflow shell night-7f3k/4")).toBeNull();
     expect(actionFor("mendflow mend night-7f3k --exlet EXLET")).toBeNull();
+    expect(actionFor("mendflow mend night-7f3k --exlet EXLET", { group: "1a2b3c" })).toBeNull();
   });
   it("are left out with what speaks of them", () => {
     expect(withoutCommands("job a/1 has run for 2 h, and it still runs. See what it says with `mendflow logs a/1`; if it hangs")).toBe("job a/1 has run for 2 h, and it still runs.");

@@ -2,8 +2,10 @@
 import { act, renderHook } from "@testing-library/react";
 import { expect, it } from "vitest";
 import type { Schemas } from "@/api/client";
+import { ApiError } from "@/api/errors";
 import { effectiveInputs } from "@/components/case-inputs";
 import { useInputs } from "@/pages/new-run/input-drafts";
+import { refusedInputs } from "@/pages/new-run/run-form";
 
 type Inputs = Record<string, Schemas["Input"]>;
 
@@ -44,7 +46,7 @@ it("starts anew with what was given, as it was given, and what was had before wh
   const newest = { same: input({ default: 6 }), names: input({ type: "list" }), left: input({ default: 7 }), old: input({ default: 8 }) };
   const given = { same: 6, names: ["1", "2"], gone: 1 };
   const { result } = renderHook(() => useInputs(newest, { given, before: { left: 7, old: 3 } }));
-  expect(result.current.drafts).toEqual({ same: "6", names: "1\n2", left: "7", old: "3" });
+  expect(result.current.drafts).toEqual({ same: "6", names: '[\n  "1",\n  "2"\n]', left: "7", old: "3" });
   expect(result.current.values).toEqual({ same: 6, names: ["1", "2"], old: 3 });
   act(() => result.current.set("old", "8"));
   act(() => result.current.set("same", ""));
@@ -65,4 +67,13 @@ it("shows all defaults in the flow's order where the flow is known", () => {
   const wanted = { rows: input({ required: true }), depth: input({ default: 3 }), large: input({ default: "x".repeat(9) }), note: input() };
   expect(Object.entries(effectiveInputs({ inputs: { note: "n" }, defaults: { depth: 2 } }, wanted))).toEqual([["depth", 2], ["large", "x".repeat(9)], ["note", "n"]]);
   expect(effectiveInputs({ inputs: { note: "n" }, defaults: { depth: 2 } })).toEqual({ depth: 2, note: "n" });
+});
+
+it("shows at its field what the server refuses, also where a job takes it as an amount", () => {
+  const amount = "job hog: memory is '5 XB' (from inputs.memory); write a size such as 200 MB";
+  const refused = new ApiError(422, "invalid-request", amount, { problems: [amount, "input depth: it must be a number, not 'deep'"] });
+  const { of, all } = refusedInputs(refused, ["memory", "depth"]);
+  expect(all).toBe(true);
+  expect(of["memory"]).toContain("write a size such as 200 MB");
+  expect(of["depth"]).toContain("must be a number");
 });

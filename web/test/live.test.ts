@@ -66,8 +66,13 @@ it("reads again what changes, once a second where the answer is quick", async ()
   expect(reads).toBeLessThanOrEqual(22);
 });
 it("reads the more seldom the longer an answer takes, and never begins a read anew while it lasts", async () => {
-  const reads = await readsOf(4000, 120_000);
-  expect(reads).toBeGreaterThanOrEqual(5);
+  const reads = await readsOf(2000, 120_000);
+  expect(reads).toBeGreaterThanOrEqual(10);
+  expect(reads).toBeLessThanOrEqual(12);
+});
+it("does not leave a page as it was for longer than somebody waits who looks at it", async () => {
+  const reads = await readsOf(10_000, 120_000);
+  expect(reads).toBeGreaterThanOrEqual(6);
   expect(reads).toBeLessThanOrEqual(7);
 });
 it("reads at once how a case stands that has ended, even while an older answer is on its way", async () => {

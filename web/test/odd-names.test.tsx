@@ -4,7 +4,7 @@ import { act, fireEvent, render, renderHook, waitFor } from "@testing-library/re
 import { afterEach, expect, it, vi } from "vitest";
 import { api, type Schemas } from "@/api/client";
 import { effectiveInputs } from "@/components/case-inputs";
-import { named, ownOf } from "@/components/named";
+import { nullPrototypeRecord, ownProperty } from "@/components/own-properties";
 import { useInputs } from "@/pages/new-run/input-drafts";
 import { TaskForm } from "@/pages/user-task/task-form";
 
@@ -20,10 +20,10 @@ afterEach(() => {
 });
 
 it.each(NAMES)("has nothing under %s until it is put there", (name) => {
-  const record = named<string>();
-  expect([record[name], ownOf({}, name)]).toEqual([undefined, undefined]);
+  const record = nullPrototypeRecord<string>();
+  expect([record[name], ownProperty({}, name)]).toEqual([undefined, undefined]);
   record[name] = "mine";
-  expect([record[name], Object.keys(record), ownOf(record, name)]).toEqual(["mine", [name], "mine"]);
+  expect([record[name], Object.keys(record), ownProperty(record, name)]).toEqual(["mine", [name], "mine"]);
 });
 
 it("asks for answers of any name, and sends them", async () => {

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { barOf, itemCount, itemsBegun, progressOf } from "@/components/case-progress";
+import { barOf, failedText, itemCount, itemsBegun, progressOf } from "@/components/case-progress";
 
 const none = { name: "a", kind: "job", done: 0, running: 0, waiting: 0, failed: 0, cancelled: 0, mended: 0, cached: 0, skipped: 0 };
 
@@ -16,4 +16,11 @@ it("shows nothing of a case that is over as running, before its new counts are t
   const view = { status: "failed" as const, to_come: 0, counts: [{ ...none, done: 2, running: 1, waiting: 1, failed: 1 }] };
   expect(progressOf(view).short).toBe("2 of 5 items completed: 2 ended with the case, 1 failed");
   expect(barOf(view)).toEqual({ counts: { done: 2, running: 0, waiting: 0, failed: 1, stopped: 0 }, rest: 2 });
+});
+it("says how many items failed where the case says nothing of it", () => {
+  const counts = [{ ...none, done: 34, failed: 6 }];
+  expect(failedText({ status: "completed", to_come: 0, counts })).toBe("6 of 40 items failed");
+  expect(failedText({ status: "running", to_come: 2, counts })).toBe("");
+  expect(failedText({ status: "failed", to_come: 0, counts })).toBe("");
+  expect(failedText({ status: "completed", to_come: 0, counts: [{ ...none, done: 1 }] })).toBe("");
 });

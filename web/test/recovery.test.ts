@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { failingLine, readTerms, splitTerms, steadyPart, withTerm, writeTerm } from "@/components/recovery/conditions";
 import { changes } from "@/components/recovery/decision-words";
@@ -5,7 +6,7 @@ import { settingsText } from "@/components/recovery/exlet-steps";
 import { readQuantity } from "@/components/recovery/step-form";
 import { exletText } from "@/components/recovery/exlet-text";
 import { caseValuesOf, copyOf, flowOf, isWhole, nameFor, newStep, rootsRead, stepsOf, variablesOf, withSteps } from "@/components/recovery/exlets";
-import { countsOfApply, type RuleTree } from "@/components/recovery/queries";
+import { appliedWords, countsOfApply, leftWords, type RuleTree } from "@/components/recovery/queries";
 import { walkTree } from "@/components/recovery/rule-walk";
 import { distinguishing, howOften, isShownFirst, lookedForFirst, parted, sortedByWeight, splitByKind, valueKindOf } from "@/components/recovery/distinguishing-values";
 import { differing } from "@/components/recovery/values";
@@ -31,6 +32,8 @@ describe("conditions", () => {
   });
   it("find the failing line, and what other cases have of it", () => {
     expect(failingLine("one\nERROR reset by a-17\nlater", "ERROR reset by a-17 (exit code 7)")).toBe(1);
+    expect(failingLine("one\nlater\n", "it ended with exit code 7")).toBe(1);
+    expect(failingLine("one\nlater\n", "it ended with exit code 7", { orLast: false })).toBe(-1);
     expect(steadyPart("ERROR connection reset by archive-17")).toBe("ERROR connection reset by");
   });
 });
@@ -85,6 +88,23 @@ it("the variables of a job are those of its context that are plain values", () =
 
 it("an application of rules is counted in failures, as its button counts them", () => {
   expect(countsOfApply({ taken_up: ["a-1/1:1:1/abort", "a-1/1:2:1/abort", "b-1/1:1:1/abort", "b-1.2/1:1:1/abort", "t-soap.1/1:1:1/abort", "t-soap.2/1:1:1/abort"], left: ["a-1/2:1:1/abort", "d-1/1:1:1/abort"], refused: { "e-1/1:1:1/abort": "it is over" } })).toEqual({ taken: 6, cases: 4, left: 2, refused: 1 });
+});
+
+it("failures that stay as they are are counted by the reason", () => {
+  expect(leftWords({ why_left: { "a-1/1": "no-rule", "b-1/1": "elsewhere", "c-1/1": "no-rule" } })).toBe("2 taken up by no rule, 1 of a case that another server has");
+  expect(leftWords({ why_left: {} })).toBe("");
+});
+
+it("failures that stay as they are are told in the words of the command line", () => {
+  const reasons = JSON.parse(readFileSync(new URL("../../tests/cli/reasons_left.json", import.meta.url), "utf8")) as Record<string, string>;
+  for (const [reason, words] of Object.entries(reasons)) expect(leftWords({ why_left: { "a-1/1": reason as never } })).toBe(`1 ${words}`);
+});
+
+it("where nothing was left to apply rules to, that is said instead of zeros", () => {
+  const none = { taken_up: [], left: [], refused: {}, why_left: {}, running: false, stopped: false, total: 0 };
+  expect(appliedWords(none)).toBe("Done: nothing waits for it any more");
+  expect(appliedWords({ ...none, running: true })).toBe("Under way: 0 failures taken up, 0 left as they are");
+  expect(appliedWords({ ...none, total: 2, taken_up: ["a-1/1:1:1/abort"], left: ["b-1/1:1:1/abort"], why_left: { "b-1/1:1:1/abort": "no-rule" } })).toBe("Done: 1 failure taken up in 1 case, 1 left as it is (1 taken up by no rule)");
 });
 
 it("only what differs is compared", () => {

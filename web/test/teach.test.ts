@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { boundFor, refusalWords } from "@/pages/teach/bounds";
-import { inVain } from "@/pages/teach/rules-before";
+import { refusalWords, tryLimitFor } from "@/pages/teach/condition-advice";
+import { ineffectiveRules } from "@/pages/teach/existing-rules";
 
 describe("the bound that is offered", () => {
   it("is the usual one where the case at hand is within it", () => {
-    expect(boundFor("job.generation <= 3", { job: { generation: 3 } })).toEqual({ condition: "job.generation <= 3", label: "End it after three tries", note: "" });
-    expect(boundFor("job.generation <= 3", undefined).condition).toBe("job.generation <= 3");
+    expect(tryLimitFor("job.generation <= 3", { job: { generation: 3 } })).toEqual({ condition: "job.generation <= 3", label: "End it after three tries", note: "" });
+    expect(tryLimitFor("job.generation <= 3", undefined).condition).toBe("job.generation <= 3");
   });
   it("holds for a case that is beyond that, which is said", () => {
-    const bound = boundFor("job.generation <= 3", { job: { generation: 4 } });
+    const bound = tryLimitFor("job.generation <= 3", { job: { generation: 4 } });
     expect([bound.condition, bound.note]).toEqual(["job.generation <= 6", "The case at hand is beyond the usual bound, job.generation <= 3: there job.generation is 4 already."]);
-    expect(boundFor("item.attempts < 4", { item: { attempts: 4 } }).condition).toBe("item.attempts < 7");
+    expect(tryLimitFor("item.attempts < 4", { item: { attempts: 4 } }).condition).toBe("item.attempts < 7");
   });
 });
 
@@ -27,6 +27,6 @@ describe("why a rule cannot be saved", () => {
 
 it("rules that failed each time are told, and no others", () => {
   const handled = { rules: "night", rule: 1, tree: "align", exlet: "again", passive: false, count: 3, results: { failed: 3 } };
-  const found = inVain({ handled: [handled, { ...handled, rule: 2, results: { failed: 2, recovered: 1 } }, { ...handled, rule: 3, passive: true }, { ...handled, rules: "" }] } as never);
+  const found = ineffectiveRules({ handled: [handled, { ...handled, rule: 2, results: { failed: 2, recovered: 1 } }, { ...handled, rule: 3, passive: true }, { ...handled, rules: "" }] } as never);
   expect(found.map((each) => each.rule)).toEqual([1]);
 });

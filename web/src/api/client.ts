@@ -3,7 +3,8 @@ import createClient, { type Middleware } from "openapi-fetch";
 import type { components, paths } from "./schema";
 import { takePrefetched } from "./prefetched";
 import { ApiError, unreachable } from "./errors";
-import { noteUnheard } from "./unheard";
+import { readExactly, writeExactly } from "./exact-json";
+import { noteUnresponsiveServers } from "./unresponsive-servers";
 
 export type Schemas = components["schemas"];
 
@@ -16,12 +17,13 @@ const ownRequest: Middleware = {
     return request;
   },
   onResponse({ request, response }) {
-    noteUnheard(request.url, response.headers);
+    noteUnresponsiveServers(request.url, response.headers);
   },
 };
 
 export const api = createClient<paths>({
   baseUrl: "",
+  bodySerializer: (body) => writeExactly(body),
   fetch: (request) => (request.method === "GET" ? takePrefetched(request.url) : undefined) ?? fetch(request),
 });
 api.use(ownRequest);
@@ -69,14 +71,14 @@ async function fetched(path: string, wish: RequestWish): Promise<Response> {
     response = await (prefetched ?? fetch(address, {
       method: wish.method ?? "GET",
       headers: { ...OWN_REQUEST, ...(wish.body === undefined ? {} : { "Content-Type": "application/json" }) },
-      body: wish.body === undefined ? undefined : JSON.stringify(wish.body),
+      body: wish.body === undefined ? undefined : writeExactly(wish.body),
       signal: wish.signal,
     }));
   } catch (cause) {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
     throw unreachable(cause);
   }
-  noteUnheard(path, response.headers);
+  noteUnresponsiveServers(path, response.headers);
   if (!response.ok) throw ApiError.of(response.status, await bodyOf(response), response.headers);
   return response;
 }
@@ -98,6 +100,11 @@ export async function requestJson<T>(path: string, wish: RequestWish = {}): Prom
 
 export async function requestText(path: string, wish: RequestWish = {}): Promise<string> {
   return (await fetched(path, wish)).text();
+}
+
+/** The same with every number as it was written, for forms that send it again. */
+export async function requestExactly<T>(path: string, wish: RequestWish = {}): Promise<T> {
+  return readExactly(await requestText(path, wish)) as T;
 }
 
 /** The beginning of a stored file; `whole` says whether that is all of it. */

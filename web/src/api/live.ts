@@ -11,8 +11,9 @@ type CaseView = Schemas["CaseView"];
 
 /** How long one kind of query is left alone after it was read again. */
 const PAUSE_MS = 1000;
-/** And how many times as long as its answer took. */
+/** And how many times as long as its answer took, but no longer than somebody waits who looks at it. */
 const RESTS = 4;
+const LONGEST_REST_MS = 8000;
 
 /** Which queries a change concerns. The keys are those of api/queries.ts. */
 export function concerned(event: ChangeEvent): QueryKey[] {
@@ -43,8 +44,10 @@ export function listsWith(client: QueryClient, events: readonly ChangeEvent[]): 
 }
 
 /** Reads again what a change concerns: at most once in PAUSE_MS, and the longer an answer took, the more seldom. So a page
- * that shows something dear, such as the history of a very large case, costs the server a small part of its time, however
- * much happens. What is being read is not begun anew, but read once more when it is there. */
+ * that shows something dear, such as the history of a very large case, costs the server a fifth of its time, however much
+ * happens: four rests follow each answer. Where an answer takes longer than LONGEST_REST_MS / RESTS, the rest is of that
+ * length, and the share grows with the answer: whoever looks at the page is not left behind. What is being read is not begun
+ * anew, but read once more when it is there. */
 export class Invalidation {
   private readonly due = new Map<string, QueryKey>();
   private readonly waiting = new Set<Query>();
@@ -75,7 +78,7 @@ export class Invalidation {
     this.due.clear();
     for (const query of this.waiting) {
       const readAt = Math.max(query.state.dataUpdatedAt, query.state.errorUpdatedAt);
-      const rested = this.last - readAt >= (this.took.get(query) ?? 0) * RESTS;
+      const rested = this.last - readAt >= Math.min((this.took.get(query) ?? 0) * RESTS, LONGEST_REST_MS);
       if (query.isActive() && (query.state.fetchStatus === "fetching" || !rested)) continue;
       this.waiting.delete(query);
       void this.client.invalidateQueries({ queryKey: query.queryKey, exact: true });

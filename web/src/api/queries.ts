@@ -2,7 +2,7 @@
  * queries into their own folder; the first word of the key says what the event feed invalidates (see live.ts). */
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { flowOfCase } from "./case-ids";
-import { api, ask, askPage, requestJson, type Schemas } from "./client";
+import { api, ask, askPage, requestExactly, requestJson, type Schemas } from "./client";
 
 export type CaseView = Schemas["CaseView"];
 export type ItemView = Schemas["ItemView"];
@@ -137,6 +137,37 @@ export function flowQuery(name: string) {
   return queryOptions({
     queryKey: ["flows", name],
     queryFn: ({ signal }) => ask(api.GET("/api/v1/flows/{name}", { params: { path: { name } }, signal })),
+  });
+}
+
+/** The same with every number as it was written: a form sends values again. */
+export function exactCaseQuery(id: string) {
+  return queryOptions({
+    queryKey: ["case", id, "exact"],
+    queryFn: ({ signal }) => requestExactly<CaseView>(`/api/v1/cases/${encodeURIComponent(id)}`, { signal }),
+  });
+}
+
+export function exactFlowQuery(name: string) {
+  return queryOptions({
+    queryKey: ["flows", name, "exact"],
+    queryFn: ({ signal }) => requestExactly<FlowView>(`/api/v1/flows/${encodeURIComponent(name)}`, { signal }),
+  });
+}
+
+/** The file that the newest version of a flow was read from. */
+export function flowFileQuery(name: string) {
+  return queryOptions({
+    queryKey: ["flows", name, "file"],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/flows/{name}/file", { params: { path: { name } }, signal })),
+  });
+}
+
+/** The same for the version that a case runs. Whoever deploys that version again may give another file. */
+export function caseFlowFileQuery(id: string) {
+  return queryOptions({
+    queryKey: ["flow-file-of-case", id],
+    queryFn: ({ signal }) => ask(api.GET("/api/v1/cases/{case}/flow/file", { params: { path: { case: id } }, signal })),
   });
 }
 

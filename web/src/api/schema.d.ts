@@ -180,7 +180,7 @@ export interface paths {
         put?: never;
         /**
          * Start a case
-         * @description `cache` says which results of other cases are used for jobs made from the same: none unless given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin` says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes up, unless the flow says otherwise. With `resume`, a stopped case of the same flow and inputs is continued instead.
+         * @description `cache` says which results of other cases are used for jobs made from the same: none unless given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin` says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case of the same flow and inputs is continued instead.
          */
         post: operations["start"];
         delete?: never;
@@ -280,6 +280,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/cases/{case}/flow/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The file that the flow of a case was read from, in the version that the case was started with */
+        get: operations["flow_file_of"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/cases/{case}/graph": {
         parameters: {
             query?: never;
@@ -329,7 +346,7 @@ export interface paths {
         };
         /**
          * A case's items
-         * @description They come in the order in which they last began. `after` is the `place` of the last item of the page before, or the header `Mendflow-Next`. With a condition the page may be short, and `Mendflow-Next` says from where to continue.
+         * @description They come in the order in which they last began. `after` is the `place` of the last item of the page before, or the header `Mendflow-Next`. With a condition the page may be short, and `Mendflow-Next` says from where to continue. `also` is a further condition, which must hold besides `where`: what a page adds to what a person typed.
          */
         get: operations["items"];
         put?: never;
@@ -1026,6 +1043,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/due-times": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The next five times at which a schedule would be due, or what is wrong with when it is
+         * @description Nothing is stored: somebody who writes a schedule sees what it means.
+         */
+        get: operations["due_times"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/engines": {
         parameters: {
             query?: never;
@@ -1343,7 +1380,7 @@ export interface paths {
         put?: never;
         /**
          * Everything that is wrong with the text of a flow file, and where
-         * @description Nothing is stored, and no file that the text names is looked for. `name` is the file's; only YAML is checked on a server.
+         * @description Nothing is stored, and no file that the text names is looked for. `name` is the file's; only YAML is checked on a server. `files` has those beside it that were uploaded, by their paths or their names: the flow that is answered refers to them.
          */
         post: operations["check_flow"];
         delete?: never;
@@ -1393,6 +1430,26 @@ export interface paths {
          * @description Nobody can start cases of it any more, and its triggers are gone. Its cases stay. For administrators.
          */
         delete: operations["remove_flow"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/flows/{name}/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The file that the newest version of a flow was read from, with its comments
+         * @description It is as it was sent, but for passwords in URLs, which are `(hidden)`; one of more than 1,048,576 characters is not kept. Its text is for those who may start cases of the flow: an environment may stand in it.
+         */
+        get: operations["flow_file"];
+        put?: never;
+        post?: never;
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -3345,10 +3402,23 @@ export interface components {
             promote_after?: number | null;
         };
         /**
+         * AlertedCase
+         * @description What tells the case of an alert from others of its flow, as in lists of cases: `left_out` names large inputs.
+         */
+        AlertedCase: {
+            /** @default {} */
+            defaults: Record<string, unknown>;
+            flow: string;
+            /** @default {} */
+            inputs: Record<string, unknown>;
+            /** @default [] */
+            left_out: string[];
+        };
+        /**
          * AlertView
          * @description Something that a person should look at; `sentence` says what to do. Raised once for as long as it lasts, and
          *         closed when it is over. `id` is the same on every server that finds the same. A `message` is for information: its
-         *         severity is `info`, and nobody has to acknowledge it.
+         *         severity is `info`, and nobody has to acknowledge it. Lists have in `given` what its case was given.
          */
         AlertView: {
             /** @default 0 */
@@ -3359,6 +3429,8 @@ export interface components {
             case: string;
             /** @default 0 */
             closed_at: number;
+            /** @default null */
+            given: components["schemas"]["AlertedCase"] | null;
             /** @default  */
             group: string;
             id: string;
@@ -3380,9 +3452,10 @@ export interface components {
          * ApplyProgress
          * @description How far the application of rules to a group has come. It is over when `running` is false; `stopped`: a person has
          *         stopped it. Where `started_at` is 0 nobody has applied any since the server started. All is told, and counted, in
-         *         failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. Who sees some of
-         *         the group's failures is told of these alone. Servers that do it together call it by the same `application`, and
-         *         tell each other which they took part in `earlier`.
+         *         failures, by the ids of their decisions; only `cases` are cases, those that had failed and go on. `why_left` has the
+         *         reason of each of `left`, those that stay as they are. Who sees some of the group's failures is told of these alone.
+         *         Servers that do it together call it by the same `application`, and tell each other which they took part in
+         *         `earlier`.
          */
         ApplyProgress: {
             /** @default  */
@@ -3409,12 +3482,17 @@ export interface components {
             /** @default [] */
             taken_up: string[];
             total: number;
+            /** @default {} */
+            why_left: {
+                [key: string]: "elsewhere" | "next-try" | "no-rule" | "passed" | "run-again" | "stopped";
+            };
         };
         /**
          * ApplyResult
          * @description What came of applying the rules now to those of a group that wait, or that their cases failed by, told in
-         *         failures, by the ids of their decisions: `refused` are those that could not be taken up, with the reason. Only
-         *         `cases` are cases, those that had failed and go on from where they stood.
+         *         failures, by the ids of their decisions: `refused` are those that could not be taken up, with the reason; `left` are
+         *         those that stay as they are, and `why_left` has the reason of each. Only `cases` are cases, those that had failed
+         *         and go on from where they stood.
          */
         ApplyResult: {
             /** @default [] */
@@ -3426,6 +3504,10 @@ export interface components {
                 [key: string]: string;
             };
             taken_up: string[];
+            /** @default {} */
+            why_left: {
+                [key: string]: "elsewhere" | "next-try" | "no-rule" | "passed" | "run-again" | "stopped";
+            };
         };
         /** ApplyRulesBody */
         ApplyRulesBody: {
@@ -3941,6 +4023,8 @@ export interface components {
             /** @default null */
             rerun_of: string | null;
             /** @default  */
+            schedule: string;
+            /** @default  */
             server: string;
             /** @default null */
             stands_for: string | null;
@@ -3980,7 +4064,9 @@ export interface components {
         /**
          * ChainView
          * @description What a look at all entries of a chain has found. `entries` are there, after `cut` that went by age; `sha256` is
-         *         that of the last one; `problem` says where the chain is broken, and is empty if it is whole.
+         *         that of the last one; `problem` says where the chain is broken, and is empty if it is whole. `unrecorded` is how
+         *         often a server of this name that keeps no record was used, such as that of `mendflow run`, the last time from
+         *         `unrecorded_at` on: what was done then is in no chain.
          */
         ChainView: {
             cut: number;
@@ -3989,6 +4075,10 @@ export interface components {
             problem: string;
             server: string;
             sha256: string;
+            /** @default 0 */
+            unrecorded: number;
+            /** @default 0 */
+            unrecorded_at: number;
         };
         /**
          * ChangedConclusion
@@ -4045,6 +4135,10 @@ export interface components {
         };
         /** CheckFlowBody */
         CheckFlowBody: {
+            /** @default null */
+            files?: {
+                [key: string]: components["schemas"]["FileRef"];
+            } | null;
             /** @default  */
             name?: string;
             /** @description The whole text of the file. */
@@ -4296,7 +4390,7 @@ export interface components {
              * @default
              * @enum {unknown}
              */
-            retries: "" | "left" | "spent";
+            retries: "" | "left" | "none" | "spent";
             /** @default null */
             rule: number | null;
             /** @default  */
@@ -4510,6 +4604,27 @@ export interface components {
         DrainResult: {
             let_go: number;
             level: number;
+        };
+        /**
+         * DueTimesFlaw
+         * @description What is wrong with when a schedule would be due: the field of it, and a sentence.
+         */
+        DueTimesFlaw: {
+            field: string;
+            reason: string;
+        };
+        /**
+         * DueTimesView
+         * @description When a schedule would be due next, the first time first; or what is wrong. `values` are what expressions in its
+         *         inputs see at the first of these times: `schedule` has these names, and its own.
+         */
+        DueTimesView: {
+            /** @default [] */
+            flaws: components["schemas"]["DueTimesFlaw"][];
+            /** @default [] */
+            times: number[];
+            /** @default {} */
+            values: Record<string, unknown>;
         };
         /** Empty */
         Empty: {
@@ -4934,6 +5049,15 @@ export interface components {
             stable_ms?: number;
         };
         /**
+         * FileBeside
+         * @description A file beside a flow file, by the path that the flow has for it. Without `file`, none was sent.
+         */
+        FileBeside: {
+            /** @default null */
+            file: components["schemas"]["FileRef"] | null;
+            path: string;
+        };
+        /**
          * FileRef
          * @description A file known by its content. In a value it stands as a dict with the key `$file`. The server keeps it, unless it
          *         has a `logical` name: then the catalogue knows where it lies. One that is `executable` is so wherever it is put.
@@ -4956,7 +5080,8 @@ export interface components {
          *         `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
          *         An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
          *         when it begins: a compensation that is a case of its own has those of when what it undoes completed. `xml` is
-         *         what a flow in BPEL knows from its WSDL files. `triggers` count only if it is deployed with them.
+         *         what a flow in BPEL knows from its WSDL files. `triggers` count only if it is deployed with them. `source` is the
+         *         file that it was read from, on its way to a server, which keeps it beside the flow and not in it.
          */
         Flow: {
             body: components["schemas"]["Empty"] | components["schemas"]["Exit"] | components["schemas"]["Assign"] | components["schemas"]["Validate"] | components["schemas"]["Wait"] | components["schemas"]["Throw"] | components["schemas"]["Rethrow"] | components["schemas"]["Compensate"] | components["schemas"]["Sequence"] | components["schemas"]["Parallel"] | components["schemas"]["Choose"] | components["schemas"]["While"] | components["schemas"]["Until"] | components["schemas"]["ForEach"] | components["schemas"]["Scope"] | components["schemas"]["Receive"] | components["schemas"]["Reply"] | components["schemas"]["Pick"] | components["schemas"]["Invoke"] | components["schemas"]["JobActivity"] | components["schemas"]["UserTask"] | components["schemas"]["Stage"] | components["schemas"]["Call"] | components["schemas"]["PrimitiveStep"];
@@ -4985,6 +5110,8 @@ export interface components {
                 [key: string]: Record<string, unknown>;
             };
             /** @default null */
+            source?: components["schemas"]["FlowSource"] | null;
+            /** @default null */
             triggers?: components["schemas"]["FlowTriggers"] | null;
             /** @default {} */
             variables?: Record<string, unknown>;
@@ -4993,9 +5120,11 @@ export interface components {
         };
         /**
          * FlowCheck
-         * @description `flow` and its `graph` are there if it has no errors.
+         * @description `flow` and its `graph` are there if it has no errors. `beside` has the files beside it that it names.
          */
         FlowCheck: {
+            /** @default [] */
+            beside: components["schemas"]["FileBeside"][];
             /** @default null */
             flow: components["schemas"]["Flow"] | null;
             /** @default null */
@@ -5003,6 +5132,28 @@ export interface components {
             ok: boolean;
             /** @default [] */
             problems: components["schemas"]["FlowProblem"][];
+        };
+        /**
+         * FlowFileView
+         * @description The file of one version of a flow. Without `text`, `reason` says why there is none. Passwords in URLs are hidden
+         *         in it, as everywhere else. `at` and `by`: who sent it, and when. `beside`: stored files that the flow
+         *         refers to.
+         */
+        FlowFileView: {
+            /** @default 0 */
+            at: number;
+            /** @default [] */
+            beside: components["schemas"]["FileBeside"][];
+            /** @default  */
+            by: string;
+            digest: string;
+            /** @default  */
+            file: string;
+            flow: string;
+            /** @default  */
+            reason: string;
+            /** @default  */
+            text: string;
         };
         /**
          * FlowProblem
@@ -5019,6 +5170,18 @@ export interface components {
             message: string;
             /** @enum {unknown} */
             severity: "error" | "remark";
+        };
+        /**
+         * FlowSource
+         * @description A flow file as it comes with its flow: its name without folders, and its text. `left_out` says why there is no
+         *         text.
+         */
+        FlowSource: {
+            file: string;
+            /** @default  */
+            left_out?: string;
+            /** @default  */
+            text?: string;
         };
         /**
          * FlowTriggers
@@ -5805,7 +5968,8 @@ export interface components {
          *
          *         `retry` says how often it is tried again, and after which failures; the first rule that speaks of a failure counts.
          *         Without any it is `retries` times after any. `spent` are the failures of earlier submissions, for each rule;
-         *         `earlier_losses` are attempts of theirs that the infrastructure failed: the queue's waits grow on from there.
+         *         `earlier_attempts` are all that they had, from which the job's own number goes on, and `earlier_losses` those that
+         *         the infrastructure failed: the queue's waits grow on from there.
          *
          *         `secrets` are the secrets that it uses, by name; their values come with the job to its pilot, and stand nowhere.
          *
@@ -5827,6 +5991,8 @@ export interface components {
             container?: components["schemas"]["JobContainer"] | null;
             /** @default  */
             domain?: string;
+            /** @default 0 */
+            earlier_attempts?: number;
             /** @default 0 */
             earlier_losses?: number;
             /** @default  */
@@ -8159,7 +8325,8 @@ export interface components {
         /**
          * ScheduleView
          * @description A schedule, the times that come next, the newest case that it started and its status, and what became of the last
-         *         due times, newest first. `backfilling` counts the past times that are still to be started.
+         *         due times, newest first. `backfilling` counts the past times that are still to be started. `not_served` says why its
+         *         due times start nothing now, whatever its state is; empty while a server starts them.
          */
         ScheduleView: {
             /** @default 0 */
@@ -8176,6 +8343,8 @@ export interface components {
             made_at: number;
             /** @default [] */
             next: number[];
+            /** @default  */
+            not_served: string;
             /** @default false */
             of_flow: boolean;
             /** @default  */
@@ -10219,6 +10388,29 @@ export interface operations {
             };
         };
     };
+    flow_file_of: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description A case's id, or the word `last`. */
+                case: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowFileView"];
+                };
+            };
+        };
+    };
     case_graph: {
         parameters: {
             query?: never;
@@ -10277,6 +10469,8 @@ export interface operations {
             query?: {
                 /** @description The header `Mendflow-Next` of the page before. */
                 after?: string;
+                /** @description A condition in CEL, such as `attempts > 2`. */
+                also?: string;
                 /** @description At most so many. */
                 limit?: number;
                 name?: string;
@@ -11428,6 +11622,34 @@ export interface operations {
             };
         };
     };
+    due_times: {
+        parameters: {
+            query?: {
+                /** @description Five fields, as in a crontab, or such as `@daily`. */
+                cron?: string;
+                ends_at?: number;
+                every_ms?: number;
+                starts_at?: number;
+                /** @description Whose time `cron` means, such as Europe/Berlin. */
+                timezone?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DueTimesView"];
+                };
+            };
+        };
+    };
     engines: {
         parameters: {
             query?: never;
@@ -12093,6 +12315,28 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FlowView"];
+                };
+            };
+        };
+    };
+    flow_file: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Request fulfilled, document follows */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FlowFileView"];
                 };
             };
         };

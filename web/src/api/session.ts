@@ -1,5 +1,6 @@
 /** Who is signed in, and what they may do. */
 import { CancelledError, queryOptions, useQuery, type QueryClient } from "@tanstack/react-query";
+import { isForTasks } from "@/app/navigation";
 import { requestJson } from "./client";
 import { ApiError } from "./errors";
 
@@ -16,7 +17,8 @@ export interface Me {
   no_jobs_by_tokens: string;
 }
 
-/** Kept in the browser, without a name: whether the server knew who asked, the last time. `boot.ts` reads it. */
+/** Kept in the browser, without a name: whether the server knew who asked, the last time, and whether only for user tasks. `boot.ts`
+ * reads it. */
 const SIGNED_IN = "mendflow.signed-in";
 /** Who signs out may still get an answer to an earlier question: it does not sign in again. */
 let isLeaving = false;
@@ -24,7 +26,7 @@ let isLeaving = false;
 async function readMe(signal: AbortSignal): Promise<Me | null> {
   try {
     const me = await requestJson<Me>("/api/v1/me", { signal });
-    if (!isLeaving) localStorage.setItem(SIGNED_IN, "yes");
+    if (!isLeaving) localStorage.setItem(SIGNED_IN, isForTasks(me) ? "tasks" : "yes");
     return me;
   } catch (error) {
     if (error instanceof ApiError && error.status === 401) localStorage.removeItem(SIGNED_IN);

@@ -1,20 +1,23 @@
 /** The pages that stand in the navigation, in groups. */
+import type { Me } from "@/api/session";
 import type { IconName } from "@/components/icon-paths";
 
 export interface NavigationEntry {
-  to: "/" | "/cases" | "/jobs" | "/failures" | "/rules" | "/proposals" | "/worklist" | "/run" | "/schedules" | "/data" | "/pilots" | "/sites" | "/domains" | "/administration";
+  to: "/" | "/cases" | "/jobs" | "/failures" | "/rules" | "/proposals" | "/worklist" | "/run" | "/schedules" | "/data" | "/pilots" | "/sites" | "/domains" | "/administration" | "/help";
   name: string;
   icon: IconName;
   keys: string;
+  /** Also for those who are here for user tasks only. */
+  forTasks?: true;
 }
 
 export const NAVIGATION: readonly (readonly NavigationEntry[])[] = [
   [
-    { to: "/", name: "Home", icon: "home", keys: "g h" },
-    { to: "/cases", name: "Cases", icon: "cases", keys: "g c" },
+    { to: "/", name: "Home", icon: "home", keys: "g h", forTasks: true },
+    { to: "/cases", name: "Cases", icon: "cases", keys: "g c", forTasks: true },
     { to: "/jobs", name: "Jobs", icon: "jobs", keys: "g j" },
     { to: "/failures", name: "Failures", icon: "failures", keys: "g f" },
-    { to: "/worklist", name: "Worklist", icon: "worklist", keys: "g w" },
+    { to: "/worklist", name: "Worklist", icon: "worklist", keys: "g w", forTasks: true },
     { to: "/run", name: "New run", icon: "run", keys: "g n" },
   ],
   [
@@ -29,4 +32,18 @@ export const NAVIGATION: readonly (readonly NavigationEntry[])[] = [
     { to: "/domains", name: "Domains", icon: "domains", keys: "g m" },
     { to: "/administration", name: "Administration", icon: "administration", keys: "g a" },
   ],
+  [{ to: "/help", name: "Help", icon: "help", keys: "g ?", forTasks: true }],
 ];
+
+const SERVER_ROLES = ["admin", "user", "reader", "pilot", "engine", "metrics"];
+
+/** Whether somebody only has roles that user tasks are for, and starts nothing. */
+export function isForTasks(me: Pick<Me, "may" | "roles"> | null | undefined): boolean {
+  return Boolean(me) && !me?.may.includes("start") && !me?.roles.includes("reader") && Boolean(me?.roles.some((role) => !SERVER_ROLES.includes(role)));
+}
+
+/** What stands in the menu of whoever asks: to those who are here for tasks, these, and the cases that they come from. */
+export function navigationFor(me: Pick<Me, "may" | "roles"> | null | undefined): readonly (readonly NavigationEntry[])[] {
+  if (!isForTasks(me)) return NAVIGATION;
+  return NAVIGATION.map((group) => group.filter((entry) => entry.forTasks)).filter((group) => group.length > 0);
+}

@@ -5,7 +5,7 @@ import { caseCountsQuery, caseDecisionsQuery, caseQuery, casesQuery, flowsQuery,
 import { whenSignedIn } from "@/api/session";
 import { countsAsked, filtersOf } from "@/pages/cases/condition";
 import { graphQuery, historyQuery, itemsQuery, itemState } from "@/pages/case/queries";
-import { isPhone } from "./screen";
+import { isPhone } from "./screen-widths";
 import { NotFound, PageFailed } from "./page-states";
 import { queryClient } from "./query-client";
 import { PageComing, Shell } from "./shell";
@@ -16,6 +16,7 @@ import { search as dataSearch } from "@/pages/data/search";
 import { search as failureSearch } from "@/pages/failure/search";
 import { search as failuresSearch } from "@/pages/failures/search";
 import { search as flowSearch } from "@/pages/flow/search";
+import { search as helpSearch } from "@/pages/help/search";
 import { search as homeSearch } from "@/pages/home/search";
 import { search as jobsSearch } from "@/pages/jobs/search";
 import { search as newRunSearch } from "@/pages/new-run/search";
@@ -91,6 +92,7 @@ const routes = [
   createRoute({ getParentRoute: under, path: "/sites", validateSearch: sitesSearch, component: lazyRouteComponent(() => import("@/pages/sites/page")) }),
   createRoute({ getParentRoute: under, path: "/domains", validateSearch: domainsSearch, component: lazyRouteComponent(() => import("@/pages/domains/page")) }),
   createRoute({ getParentRoute: under, path: "/administration", validateSearch: administrationSearch, component: lazyRouteComponent(() => import("@/pages/administration/page")) }),
+  createRoute({ getParentRoute: under, path: "/help", validateSearch: helpSearch, component: lazyRouteComponent(() => import("@/pages/help/page")) }),
   createRoute({ getParentRoute: under, path: "/sign-in", validateSearch: signInSearch, component: lazyRouteComponent(() => import("@/pages/sign-in/page")) }),
 ] as const;
 

@@ -3,13 +3,14 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate, useRouterState } from "@tanstack/react-router";
 import { useDeferredValue, useState } from "react";
 import { meQuery } from "@/api/session";
-import { useUnheard } from "@/api/unheard";
+import { useUnresponsiveServers } from "@/api/unresponsive-servers";
 import { Icon } from "@/components/icon";
 import { Loading } from "@/components/states-of-page";
 import { Toasts } from "@/components/toasts";
+import { CutText } from "./cut-text";
 import { KeysDialog } from "./keys-dialog";
 import { useKeys } from "./keys";
-import { NAVIGATION } from "./navigation";
+import { NAVIGATION, navigationFor } from "./navigation";
 import { isSignInNeeded } from "./query-client";
 import { TopBar } from "./top-bar";
 
@@ -26,10 +27,11 @@ export function Shell() {
   if (first && known && loaded) setFirst(false);
   // The first page is drawn in small parts, between which the bar and the navigation answer.
   const shown = useDeferredValue(!first, false) && known;
+  const navigation = navigationFor(me.data);
   const keys = [
     { keys: "/", does: "search", run: () => document.querySelector<HTMLElement>("[data-search]")?.focus() },
     { keys: "?", does: "these keys", run: () => setListed(true) },
-    ...NAVIGATION.flat().map((entry) => ({ keys: entry.keys, does: entry.name, run: () => void navigate({ to: entry.to }) })),
+    ...navigation.flat().map((entry) => ({ keys: entry.keys, does: entry.name, run: () => void navigate({ to: entry.to }) })),
   ];
   // Who is about to sign in types, or pastes, a token: no key leads elsewhere.
   useKeys("Everywhere", known && path !== "/sign-in" ? keys : []);
@@ -41,10 +43,10 @@ export function Shell() {
       </a>
       <TopBar onMenu={() => setOpen(!open)} menuOpen={open} onKeys={() => setListed(true)} />
       <nav className="nav" aria-label="Pages" onClick={() => setOpen(false)}>
-        {NAVIGATION.map((group) => (
+        {navigation.map((group) => (
           <ul key={group[0]?.name}>
             {group.map((entry) => (
-              <li key={entry.to}>
+              <li key={entry.to} data-tasks="">
                 <Link to={entry.to} className="nav-link" activeOptions={{ exact: entry.to === "/", includeSearch: false }} title={`${entry.name} (${entry.keys})`}>
                   <Icon name={entry.icon} />
                   <span>{entry.name}</span>
@@ -59,13 +61,14 @@ export function Shell() {
         {shown ? <Outlet /> : <PageComing />}
       </main>
       <Toasts />
+      <CutText />
       <KeysDialog open={listed} onClose={() => setListed(false)} />
     </div>
   );
 }
 
 function Unheard() {
-  const servers = useUnheard();
+  const servers = useUnresponsiveServers();
   if (!servers) return null;
   return (
     <p className="notice" role="status">

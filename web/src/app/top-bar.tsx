@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQueryClient } from "@tanstack/react-query";
 import { Link, useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
@@ -47,7 +48,7 @@ function SearchBox() {
         type="search"
         data-search=""
         aria-label="Search cases"
-        placeholder="Case, flow, sample, or a condition"
+        placeholder="Case, flow, input, error, or a condition"
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={(event) => {
@@ -80,6 +81,7 @@ function LiveState() {
 export function TopBar(props: { onMenu: () => void; menuOpen: boolean; onKeys: () => void }) {
   const me = useMe();
   const { theme, dark } = useTheme();
+  const navigate = useNavigate();
   return (
     <header className="top-bar">
       <button type="button" className="icon-button nav-button" aria-label="Pages" aria-expanded={props.menuOpen} onClick={props.onMenu}>
@@ -103,19 +105,21 @@ export function TopBar(props: { onMenu: () => void; menuOpen: boolean; onKeys: (
       <span className="muted zone" title="Times are in this zone">
         {zone()}
       </span>
-      <button type="button" className="icon-button" aria-label={dark ? "Light" : "Dark"} title={theme === "system" ? "As the system says" : theme} onClick={() => chooseTheme(dark ? "light" : "dark")}>
+      <button type="button" className="icon-button" aria-label={dark ? "Light" : "Dark"} title={`${dark ? "Dark" : "Light"} now${theme === "system" ? ", as this computer is set" : ""}; a click makes it ${dark ? "light" : "dark"}`} onClick={() => chooseTheme(dark ? "light" : "dark")}>
         <Icon name={dark ? "sun" : "moon"} />
       </button>
-      <button type="button" className="icon-button keys-button" aria-label="Keys" title="Keys (?)" onClick={props.onKeys}>
+      <Link to="/help" className="icon-button help-link" aria-label="Help" title="Help: what the words mean, and the keys (g ?)">
         <Icon name="help" />
-      </button>
+      </Link>
       {me && (
         <Menu
           label={`${me.name}, account`}
           className="button quiet"
           acts={[
-            { id: "who", label: me.name || "somebody", hint: me.roles.join(", "), disabled: true, run: () => undefined },
-            { id: "theme", label: "Look as the system says", run: () => chooseTheme("system") },
+            { id: "who", label: personText(me.name) || "somebody", hint: me.roles.join(", "), disabled: true, run: () => undefined },
+            { id: "help", label: "Help", hint: "g ?", run: () => void navigate({ to: "/help" }) },
+            { id: "keys", label: "Keys of this page", hint: "?", run: props.onKeys },
+            { id: "theme", label: "Light or dark as this computer is set", run: () => chooseTheme("system") },
             ...(me.signed_in_by === "session"
               ? [{ id: "out", label: "Sign out", run: () => void signOut().then(() => location.assign("/sign-in?out=true"), toastError) }]
               : []),

@@ -7,7 +7,7 @@ import { actionFor, type About } from "./commands";
 import type { Action } from "./actions";
 import { Glossed } from "./word";
 
-/** Words of the glossary that the server says of itself. */
+/** Explained words that the server says of itself. */
 const SAID = ["level", "exlet"] as const;
 const READ_AGAIN = ["case", "cases", "jobs", "alerts", "overview", "failures", "decisions", "sites"] as const;
 
@@ -57,13 +57,25 @@ function NewCase({ id }: { id: string }) {
 
 /** A sentence of the server. What the app can do instead of a command stands in the command's place. */
 export function Sentence({ text, about }: { text: string; about?: About }) {
-  return <>{text.split("`").map((part, at) => (at % 2 ? <Command key={at} text={part} about={about} /> : <Glossed key={at} text={part} only={SAID} />))}</>;
+  return <>{text.split("`").map((part, at, parts) => (at % 2 ? <Command key={at} text={part} about={about} isWithin={isWithinSentence(parts[at - 1] ?? "")} /> : <Glossed key={at} text={part} only={SAID} />))}</>;
 }
 
-function Command({ text, about }: { text: string; about?: About }): ReactNode {
+/** Whether something was said before in the same sentence. */
+export function isWithinSentence(before: string): boolean {
+  return /[^\s.]\s*$/.test(before);
+}
+
+/** A label as it stands within a sentence: what is no name of an act begins small. */
+export function withinSentence(label: string): string {
+  return label.replace(/^(Its|The) /, (word) => word.toLowerCase());
+}
+
+function Command({ text, about, isWithin }: { text: string; about?: About; isWithin: boolean }): ReactNode {
   const may = useMayAll();
-  const action = actionFor(text, about);
+  const found = actionFor(text, about);
+  const action = found && (isWithin ? { ...found, label: withinSentence(found.label) } : found);
   if (!action) return <code>{text}</code>;
+  if (action.kind === "request" && action.label === about?.offered) return `“${action.label}”`;
   if (action.needs && !may(action.needs)) return <span title="You may not do this; somebody with another role may">{action.label}</span>;
   return <ActionButton action={action} className={action.kind === "link" ? "" : "button small in-text"} />;
 }

@@ -38,16 +38,18 @@ export function toCase(id: string, item?: string | null, label?: string): LinkAc
   return goTo(label ?? (item ? `Item ${item}` : `Case ${id}`), { to: "/cases/$case", params: { case: id }, search: item ? { view: "items", item } : {} });
 }
 
-export function toCause(group: string, label = "Its cause in Failures"): LinkAction {
-  return goTo(label, { to: "/failures/$group", params: { group } });
+/** To the failures of one cause; `decision` is the one among them that is meant. */
+export function toCause(group: string, label = "Its cause in Failures", decision?: string): LinkAction {
+  return goTo(label, { to: "/failures/$group", params: { group }, ...(decision && { search: { decision } }) });
 }
 
 export function toTeaching(group: string): LinkAction {
   return goTo("Teach a repair", { to: "/failures/$group/teach", params: { group } }, "add_rule");
 }
 
-export function toMending(group: string): LinkAction {
-  return goTo("Mend once", { to: "/failures/$group", params: { group }, search: { act: "mend" } }, "mend");
+/** To mending this failure, and no other one of its cause. */
+export function toMending(group: string, decision: string): LinkAction {
+  return goTo("Mend once", { to: "/failures/$group", params: { group }, search: { act: "mend", decision } }, "mend");
 }
 
 /** An act on one case, as its page has it. */

@@ -4,10 +4,12 @@ import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { messageOf } from "@/api/errors";
 import type { CaseView } from "@/api/queries";
-import { refreshCases, type CaseAct } from "./case-acts";
+import { labelFor, refreshCases, type CaseAct } from "./case-acts";
 import { Dialog } from "./dialog";
 import { Field } from "./field";
+import { NewerFlow } from "./newer-flow";
 import { plural } from "./format";
+import { useTargetWhileOpen } from "./target-while-open";
 import { StateBadge } from "./state-badge";
 import { Glossed } from "./word";
 
@@ -20,15 +22,21 @@ interface Outcome {
 
 const AT_ONCE = 4;
 const SEEN = 300;
+const NAMED = 3;
 const WEIGHT: Record<Outcome["state"], number> = { failed: 0, running: 1, waiting: 2, stopped: 3, done: 4 };
 
 export function CaseActDialog(props: { act: CaseAct | null; cases: readonly CaseView[]; onClose: () => void; onDone?: (made: string[]) => void }) {
-  const { act, cases } = props;
+  const { act } = props;
+  const opened = useTargetWhileOpen(act !== null, props.cases);
   const client = useQueryClient();
   const [reason, setReason] = useState("");
   const [outcomes, setOutcomes] = useState<Outcome[] | null>(null);
   const [busy, setBusy] = useState(false);
-  if (!act) return null;
+  if (!act || !opened) return null;
+  const now = new Map(props.cases.map((each) => [each.id, each]));
+  const cases = opened.map((each) => now.get(each.id) ?? each);
+  const since = cases.filter((each, at) => !act.fits(each) && act.fits(opened[at] as CaseView));
+  const label = cases.length === 1 && cases[0] ? labelFor(act, cases[0]) : act.label;
   const fitting = cases.filter((each) => act.fits(each));
   const others = cases.length - fitting.length;
 
@@ -74,7 +82,7 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
   const done = outcomes?.filter((each) => each.state === "done").length ?? 0;
   return (
     <Dialog
-      title={cases.length === 1 ? `${act.label}: ${cases[0]?.id}` : `${act.label}: ${plural(cases.length, "case")}`}
+      title={cases.length === 1 ? `${label}: ${cases[0]?.id}` : `${label}: ${plural(cases.length, "case")}`}
       open
       onClose={close}
       wide={cases.length > 1}
@@ -89,7 +97,7 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
               Not now
             </button>
             <button type="button" className={act.danger ? "button danger" : "button primary"} disabled={busy || fitting.length === 0} onClick={() => void go()}>
-              {cases.length > 1 ? act.asks(plural(fitting.length, "case")) : act.danger ? act.asks("the case") : act.label}
+              {cases.length > 1 ? act.asks(plural(fitting.length, "case")) : act.danger ? act.asks("the case") : label}
             </button>
           </>
         )
@@ -99,7 +107,9 @@ export function CaseActDialog(props: { act: CaseAct | null; cases: readonly Case
         <>
           <p>
             <Glossed text={fitting.length ? act.will(fitting.length) : `This fits none of them: ${act.why}.`} />
+            {act.operation === "rerun" && cases.length === 1 && <NewerFlow view={cases[0]} before=" Its flow has a newer version, which this does not take:" after="." onOpen={close} />}
           </p>
+          {since.length > 0 && <p className="notice" role="status">Meanwhile {since.slice(0, NAMED).map((each) => each.id).join(", ")}{since.length > NAMED && ` and ${since.length - NAMED} more`} changed: {act.why}.</p>}
           {others > 0 && fitting.length > 0 && (
             <p className="muted">
               {plural(others, "case")} {others === 1 ? "is" : "are"} left out: {act.why}.

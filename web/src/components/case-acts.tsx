@@ -4,13 +4,17 @@ import { firstCaseOf } from "@/api/case-ids";
 import { api, ask, requestJson, type Schemas } from "@/api/client";
 import type { CaseView } from "@/api/queries";
 import type { State } from "@/api/states";
+import { caseCounts } from "./case-progress";
 import { plural } from "./format";
+import { leftWords } from "./recovery/queries";
 
-export type CaseActName = "cancel" | "suspend" | "resume" | "try-again" | "rerun" | "rerun-failed" | "apply";
+export type CaseActName = "cancel" | "suspend" | "resume" | "try-again" | "rerun" | "rerun-failed" | "rerun-anew" | "apply";
 
 export interface CaseAct {
   name: CaseActName;
   label: string;
+  /** What it is called for a case of which that says more. */
+  labelOf?: (view: CaseView) => string | undefined;
   /** The operation of the API, which `me` may or may not list. */
   operation: string;
   danger?: boolean;
@@ -39,6 +43,7 @@ async function applyTo(id: string): Promise<string> {
   const groups = new Set(own.filter((each) => !each.replaced_by && each.group && OPEN.has(each.state)).map((each) => each.group));
   const its = new Set([id, ...own.map((each) => each.case)].map(firstCaseOf));
   let taken = 0;
+  const whyLeft: Schemas["ApplyResult"]["why_left"] = {};
   for (const group of groups) {
     const members = await requestJson<Decision[]>("/api/v1/decisions", { query: { group, limit: MEMBERS_MAX } });
     if (members.length >= MEMBERS_MAX) throw new Error("its cause has too many failures to leave the others out; apply the rules on the page of the cause");
@@ -47,7 +52,9 @@ async function applyTo(id: string): Promise<string> {
     const refused = Object.values(done.refused)[0];
     if (refused) throw new Error(refused);
     taken += done.taken_up.length;
+    Object.assign(whyLeft, done.why_left);
   }
+  if (!taken && Object.values(whyLeft).some((each) => each !== "no-rule")) throw new Error(`it stays as it is: ${leftWords({ why_left: whyLeft })}`);
   if (!taken) throw new Error(groups.size ? "no rule takes it up: teach one on the page of its cause" : "nothing in it waits for a rule");
   return "a rule takes it up";
 }
@@ -58,6 +65,9 @@ const cases = (count: number) => (count === 1 ? "the case" : plural(count, "case
 /** What both ways to run a case again have in common: the inputs and the version of the flow, and what becomes of the old case. */
 const anew = (count: number) => (count === 1 ? "A new case starts, with the same inputs and the same version of the flow." : `${plural(count, "new case", "new cases")} start, each with the inputs and the version of the flow of the old one.`);
 const stays = (count: number) => (count === 1 ? "The old case stays in the list as it is." : "The old cases stay in the list as they are.");
+
+/** An approval would otherwise be thought to be asked for anew. */
+const ANSWERS = "What people have answered, an approval too, is kept unless something runs anew before it.";
 
 export const CASE_ACTS: readonly CaseAct[] = [
   {
@@ -111,7 +121,7 @@ export const CASE_ACTS: readonly CaseAct[] = [
     operation: "rerun",
     fits: (view) => !live(view),
     why: "it has not ended",
-    will: (count) => `${anew(count)} Results of jobs that have not changed are taken from the cache. ${stays(count)}`,
+    will: (count) => `${anew(count)} Results of jobs that have not changed are taken from the cache. ${ANSWERS} ${stays(count)}`,
     asks: (cases) => `Run ${cases} again`,
     did: (count) => `${plural(count, "case is", "cases are")} run again`,
     then: { state: "running", word: "runs again as" },
@@ -124,14 +134,30 @@ export const CASE_ACTS: readonly CaseAct[] = [
     name: "rerun-failed",
     label: "Run again from what failed",
     operation: "rerun",
-    fits: (view) => view.status === "failed",
-    why: "it has not failed",
-    will: (count) => `${anew(count)} What was done is taken over as it is; only what failed, and what did not begin, is run. ${stays(count)}`,
+    labelOf: (view) => (view.status === "completed" ? `Run again what failed (${plural(caseCounts(view).failed, "item")})` : undefined),
+    fits: (view) => view.status === "failed" || (view.status === "completed" && caseCounts(view).failed > 0),
+    why: "nothing in it has failed",
+    will: (count) => `${anew(count)} What was done is taken over as it is; only what failed, what uses the results of that, and what did not begin, is run. ${ANSWERS} ${stays(count)}`,
     asks: (cases) => `Run ${cases} again from what failed`,
     did: (count) => `${plural(count, "case is", "cases are")} run again from what failed`,
     then: { state: "running", word: "runs again as" },
     run: async (id) => {
       const made = await ask(api.POST("/api/v1/cases/{case}/rerun", { ...path(id), body: { from_failed: true } }));
+      return made.id;
+    },
+  },
+  {
+    name: "rerun-anew",
+    label: "Run all of it anew",
+    operation: "rerun",
+    fits: (view) => !live(view),
+    why: "it has not ended",
+    will: (count) => `${anew(count)} Nothing is taken over from earlier results: every job runs, and people are asked again. ${stays(count)}`,
+    asks: (cases) => `Run all of ${cases} anew`,
+    did: (count) => `${plural(count, "case is", "cases are")} run anew`,
+    then: { state: "running", word: "runs anew as" },
+    run: async (id) => {
+      const made = await ask(api.POST("/api/v1/cases/{case}/rerun", { ...path(id), body: { cache: "none" } }));
       return made.id;
     },
   },
@@ -165,6 +191,11 @@ export const CASE_ACTS: readonly CaseAct[] = [
     },
   },
 ];
+
+/** What an act is called for a case. */
+export function labelFor(act: CaseAct, view: CaseView): string {
+  return act.labelOf?.(view) ?? act.label;
+}
 
 export async function refreshCases(client: QueryClient): Promise<void> {
   await Promise.all([client.invalidateQueries({ queryKey: ["cases"] }), client.invalidateQueries({ queryKey: ["case"] })]);

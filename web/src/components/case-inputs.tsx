@@ -76,7 +76,7 @@ export interface InputsText {
 function isPlain(value: unknown): boolean {
   if (isStored(value) || isPath(value)) return true;
   if (Array.isArray(value)) return value.length > 0 && value.every(isPlain) && !/ (files|values)$/.test(shortText(value));
-  return typeof value === "string" && /^\p{L}/u.test(value) && !/^(true|false|yes|no|on|off)$/i.test(value);
+  return typeof value === "string" && /^\p{L}/u.test(value) && !/^(true|false|yes|no|on|off|none|null|all|any|auto|default|nan)$/i.test(value);
 }
 
 /** Of each flow, the inputs that its cases were not all given alike; of a flow of which one case is shown, nothing is known. */

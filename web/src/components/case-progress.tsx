@@ -2,6 +2,7 @@
  *
  * Items are jobs, user tasks and calls of other flows, each turn of a loop for itself. A loop counts as one until it begins.
  * What a called case does is counted there. What was skipped is one of all, as in the list of items, and is named: 3 of 7, 3 skipped. */
+import { Link } from "@tanstack/react-router";
 import type { Schemas } from "@/api/client";
 import { number, plural } from "./format";
 import { StateBar, type StateCounts } from "./state-badge";
@@ -88,5 +89,23 @@ export function CaseProgress({ view }: { view: Counted }) {
         {skipped > 0 && `, ${number(skipped)} skipped`}
       </span>
     </span>
+  );
+}
+
+/** `6 of 42 items failed`, of a case that has completed all the same: a loop lets them fail, or the flow handles it. Of one that ended
+ * otherwise nothing is said here: it says itself why. While a case goes on, what failed may still be mended. */
+export function failedText(view: Counted): string {
+  const { failed } = caseCounts(view);
+  return failed && view.status === "completed" ? `${number(failed)} of ${plural(progressOf(view).all, "item")} failed` : "";
+}
+
+/** The same, with the way to them. */
+export function FailedItems({ view }: { view: Counted & { id: string } }) {
+  const text = failedText(view);
+  if (!text) return null;
+  return (
+    <Link to="/cases/$case" params={{ case: view.id }} search={{ view: "items", state: "failed" }}>
+      {text}
+    </Link>
   );
 }

@@ -11,6 +11,10 @@ import type { CaseActName } from "./case-acts";
 export interface About {
   subject?: string;
   group?: string;
+  /** The failure itself, of those of that cause. */
+  decision?: string;
+  /** What stands beside it as a button: the sentence only names that. */
+  offered?: string;
 }
 
 const NAME = String.raw`(?:'[^']+'|[^\s']+)`;
@@ -54,8 +58,8 @@ const COMMANDS = [
   command("rerun NAME", actOn("rerun")),
   command("rerun --group NAME", ([group = ""]) => goTo("Try all of this cause again", { to: "/failures/$group", params: { group } }, "apply_rules")),
   command("rules apply NAME", ([group = ""]) => goTo("Apply the rules", { to: "/failures/$group", params: { group } }, "apply_rules")),
-  command("failures show NAME", ([group = ""]) => toCause(group)),
-  command("mend NAME --exlet \\S+", (_, { group }) => (group ? toMending(group) : null)),
+  command("failures show NAME", ([group = ""], about) => toCause(group, undefined, about.group === group ? about.decision : undefined)),
+  command("mend NAME --exlet \\S+", (_, { group, decision }) => (group && decision ? toMending(group, decision) : null)),
   command("why(?: NAME)?", ([subject], about) => (subject ?? about.subject ? place(subject ?? about.subject ?? "") : null)),
   command("logs NAME", ([job = ""]) => goTo("its log", { to: "/jobs", search: { where: `id == '${job}'`, at: job } })),
   command("rules levels drain NAME", ([level = ""]) => drainLevel(level)),

@@ -3,10 +3,10 @@
  * `j` and `k` walk, Enter opens, `x` selects. Columns are given in the page; widths are CSS grid tracks. */
 import { createSortedRowModel, rowSortingFeature, sortFns, tableFeatures, useTable, type SortingState } from "@tanstack/react-table";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, startTransition, useEffect, useMemo, useRef, useState, type CSSProperties, type PointerEvent, type ReactNode, type RefObject } from "react";
+import { memo, startTransition, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState, type CSSProperties, type ReactNode, type RefObject, type SyntheticEvent } from "react";
 import { useKeys } from "@/app/keys";
-import { PHONE_PX, TABLET_PX, useNarrow } from "@/app/screen";
-import type { GlossaryWord } from "./glossary";
+import { PHONE_PX, useNarrow } from "@/app/screen-widths";
+import type { ExplainedWord } from "./explained-words";
 import { Icon } from "./icon";
 import { Word } from "./word";
 
@@ -19,16 +19,18 @@ export interface Column<Row> {
   value?: (row: Row) => string | number | null;
   /** A track of a CSS grid, such as `120px` or `minmax(160px, 2fr)`. */
   width?: string;
+  /** The text that stands there, if the column is to be as wide as the longest of them where there is room. */
+  fits?: (row: Row) => string;
   /** It says nothing of a row. Where it says nothing of any row, it is left out, and the others get its room. */
   isBlank?: (row: Row) => boolean;
   align?: "end";
-  /** On a phone, and on other narrow screens where the columns have no room, a row has two lines: in which of them it stands;
+  /** On a phone, and wherever the columns have no room beside each other, a row has two lines: in which of them it stands;
    * without it, it is left out there. If no column says so, the table is as on a large screen, and is moved sideways. */
   narrow?: 1 | 2;
   /** What stands there, where no heading says what it is; without it, what stands in the cell. */
   narrowCell?: (row: Row) => ReactNode;
-  /** A word of the glossary that explains what is in it. */
-  about?: GlossaryWord;
+  /** A word that explains what is in it. */
+  about?: ExplainedWord;
 }
 
 export interface Sort {
@@ -62,14 +64,33 @@ export interface DataTableProps<Row> {
 
 const ROW_PX = 28;
 const NARROW_ROW_PX = 54;
+const CHAR_PX = 7.5;
+const FITS_PX_MAX = 400;
 
-/** What is beside a table, and its checkboxes. */
-const BESIDE_PX = 60;
+/** The track of a column. One that fits its texts grows before all others, and no further than they need. */
+export function trackOf<Row>({ fits, width = "minmax(80px, 1fr)" }: Pick<Column<Row>, "fits" | "width">, rows: readonly Row[]): string {
+  const [, least = ""] = /^minmax\(([^,]+),/.exec(width) ?? [];
+  if (!fits || !least) return width;
+  const longest = rows.reduce((most, row) => Math.max(most, fits(row).length), 0);
+  return `minmax(${least}, max(${least}, ${Math.min(FITS_PX_MAX, Math.ceil(longest * CHAR_PX) + 20)}px))`;
+}
 
-/** Where a screen is no wider, the columns have no room beside each other, though the table has the whole width. */
-function neededPx(columns: readonly { width?: string }[]): number {
-  const least = columns.reduce((sum, { width = "" }) => sum + Number(/\d+(?=px)/.exec(width)?.[0] ?? 0), BESIDE_PX);
-  return Math.min(TABLET_PX, Math.max(PHONE_PX, least));
+/** Whether these columns have no room beside each other in a box: as wide as they were found to be there. */
+function useCrowded(box: HTMLDivElement | null, columns: string): boolean {
+  const [width, setWidth] = useState(0);
+  const [found, setFound] = useState({ columns: "", px: 0 });
+  useLayoutEffect(() => {
+    if (!box) return undefined;
+    const observer = new ResizeObserver(() => setWidth(box.clientWidth));
+    observer.observe(box);
+    setWidth(box.clientWidth);
+    return () => observer.disconnect();
+  }, [box]);
+  const isCrowded = found.columns === columns && width < found.px;
+  useLayoutEffect(() => {
+    if (box && width && !isCrowded && box.scrollWidth > box.clientWidth + 1) setFound({ columns, px: box.scrollWidth });
+  }, [box, width, columns, isCrowded]);
+  return isCrowded;
 }
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel(), sortFns });
@@ -78,13 +99,22 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const { rows, rowId, onSelect, selected, onOpen, onEnd } = props;
   const blank = props.columns.filter((column) => column.isBlank && rows.length > 0 && rows.every(column.isBlank)).map((column) => column.id).join();
   const columns = useMemo(() => props.columns.filter((column) => !blank.split(",").includes(column.id)), [props.columns, blank]);
-  const narrow = useNarrow(neededPx(columns)) && columns.some((column) => column.narrow);
+  const checks = onSelect ? "32px " : "";
+  const wideTracks = useMemo(() => checks + columns.map((column) => trackOf(column, rows)).join(" "), [checks, columns, rows]);
+  const [box, setBox] = useState<HTMLDivElement | null>(null);
+  const isPhone = useNarrow(PHONE_PX);
+  const isCrowded = useCrowded(box, checks + columns.map(({ id }) => id).join(" "));
+  const narrow = (isPhone || isCrowded) && columns.some((column) => column.narrow);
   const rowPx = narrow ? NARROW_ROW_PX : ROW_PX;
   const [ownSort, setOwnSort] = useState<Sort | null>(null);
   const sort = props.onSort ? (props.sort ?? null) : ownSort;
   const setSort = props.onSort ?? setOwnSort;
   const [focus, setFocus] = useState(-1);
   const scroller = useRef<HTMLDivElement>(null);
+  const inBox = useCallback((made: HTMLDivElement | null) => {
+    scroller.current = made;
+    setBox(made);
+  }, []);
   const data = useMemo(() => rows.map((row) => ({ row })), [rows]);
   const definitions = useMemo(
     () => columns.map((column) => ({ id: column.id, accessorFn: (each: { row: Row }) => column.value?.(each.row) ?? null, sortUndefined: "last" as const })),
@@ -93,8 +123,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const sorting: SortingState = useMemo(() => (sort && !props.onSort ? [{ id: sort.id, desc: sort.desc }] : []), [sort, props.onSort]);
   const table = useTable({ features, data, columns: definitions, state: { sorting }, manualSorting: Boolean(props.onSort), getRowId: (each: { row: Row }) => rowId(each.row) });
   const shown = table.getRowModel().rows;
-  const virtual = useVirtualizer({ count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => rowPx, overscan: 12 });
-  useEffect(() => virtual.measure(), [rowPx, virtual]);
+  // A height is that of a row wherever it stands: other rows come to its place when the list is narrowed or sorted.
+  const keyAt = useCallback((index: number) => shown[index]?.id ?? index, [shown]);
+  const virtual = useVirtualizer<HTMLDivElement, HTMLDivElement>({ count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => rowPx, getItemKey: keyAt, overscan: 12 });
+  useEffect(() => {
+    virtual.measure();
+    for (const row of virtual.elementsCache.values()) virtual.measureElement(row);
+  }, [rowPx, virtual]);
   // The first rows are drawn in small parts, between which the page answers; later ones at once, as they come into sight.
   const [begun, setBegun] = useState(false);
   useEffect(() => startTransition(() => setBegun(true)), []);
@@ -142,8 +177,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     ...(onSelect ? [{ keys: "x", does: "select the row", run: () => current && toggle(current.id, false) }] : []),
   ]);
 
-  const wide = columns.map((column) => column.width ?? "minmax(80px, 1fr)");
-  const tracks = [...(onSelect ? ["32px"] : []), ...(narrow ? ["minmax(0, 1fr)"] : wide)].join(" ");
+  const tracks = narrow ? `${checks}minmax(0, 1fr)` : wideTracks;
   const grid: CSSProperties = { gridTemplateColumns: tracks };
   const allSelected = shown.length > 0 && selected?.size !== 0 && shown.every((each) => selected?.has(each.id));
   if (!rows.length && props.empty) return <>{props.empty}</>;
@@ -154,7 +188,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       aria-label={props.label}
       aria-rowcount={shown.length + 1}
       aria-multiselectable={onSelect ? true : undefined}
-      ref={scroller}
+      ref={inBox}
       tabIndex={0}
       onKeyDown={(event) => {
         if (event.target !== event.currentTarget) return;
@@ -261,13 +295,13 @@ const TableRow = memo(function TableRow(props: {
         <span role="gridcell" className="cell lines">
           {([1, 2] as const).map((line) => (
             <span key={line} className="line">
-              {props.columns.filter((column) => column.narrow === line).map((column) => <span key={column.id}>{(column.narrowCell ?? column.cell)(props.row)}</span>)}
+              {props.columns.filter((column) => column.narrow === line).map((column) => <span key={column.id} onPointerEnter={tellClipped} onFocus={tellClipped}>{(column.narrowCell ?? column.cell)(props.row)}</span>)}
             </span>
           ))}
         </span>
       )}
       {!props.narrow && props.columns.map((column) => (
-        <span key={column.id} role="gridcell" className={column.align === "end" ? "cell end" : "cell"} onPointerEnter={tellClipped}>
+        <span key={column.id} role="gridcell" className={column.align === "end" ? "cell end" : "cell"} onPointerEnter={tellClipped} onFocus={tellClipped}>
           {column.cell(props.row)}
         </span>
       ))}
@@ -275,8 +309,8 @@ const TableRow = memo(function TableRow(props: {
   );
 });
 
-/** A cell that is too narrow for its text tells all of it where the pointer rests. */
-function tellClipped({ currentTarget: cell }: PointerEvent<HTMLElement>): void {
+/** A cell that is too narrow for its text tells all of it where the pointer rests, or what is in it has the focus. */
+function tellClipped({ currentTarget: cell }: SyntheticEvent<HTMLElement>): void {
   if (cell.scrollWidth > cell.clientWidth) cell.title = cell.textContent ?? "";
   else cell.removeAttribute("title");
 }

@@ -26,6 +26,8 @@ export function ConfirmDialog(props: {
   danger?: boolean;
   open: boolean;
   disabled?: boolean;
+  /** Asked when the button is pressed: whether the form is right. Else the dialog stays, and its fields say what is wrong. */
+  isReady?: () => boolean;
   onClose: () => void;
   onAct: () => Promise<unknown>;
 }) {
@@ -36,6 +38,7 @@ export function ConfirmDialog(props: {
     props.onClose();
   };
   const act = async () => {
+    if (props.isReady && !props.isReady()) return;
     setBusy(true);
     setError(null);
     try {
@@ -54,6 +57,7 @@ export function ConfirmDialog(props: {
       onClose={close}
       footer={
         <>
+          {error !== null && <div className="dialog-refused"><ErrorState error={error} compact /></div>}
           <button type="button" className="button" onClick={close}>
             Not now
           </button>
@@ -69,7 +73,6 @@ export function ConfirmDialog(props: {
       }
     >
       {props.will}
-      {error !== null && <ErrorState error={error} compact />}
     </Dialog>
   );
 }

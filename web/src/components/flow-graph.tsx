@@ -5,7 +5,7 @@ import { Background, BaseEdge, Controls, Handle, MarkerType, MiniMap, Position, 
 import { createContext, memo, useCallback, useContext, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
-import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
+import { TABLET_PX, useNarrow, usePhone } from "@/app/screen-widths";
 import { useTheme } from "@/app/theme";
 import { isWithin, pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";

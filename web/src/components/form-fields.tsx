@@ -100,9 +100,9 @@ export function CheckField(props: { label: ReactNode; checked: boolean; onChange
 }
 
 /** A time such as `30 d`. Empty is allowed unless `required`. */
-export function TimeField(props: Omit<TextProps, "type" | "among" | "problem">) {
+export function TimeField(props: Omit<TextProps, "type" | "among">) {
   const wrong = props.value.trim() !== "" && readTime(props.value) === null;
-  return <TextField {...props} problem={wrong ? TIME_PROBLEM : null} />;
+  return <TextField {...props} problem={wrong ? TIME_PROBLEM : props.problem} />;
 }
 
 /** A size such as `20 GB`. */

@@ -58,6 +58,36 @@ export function day(at: number): string {
   return dayFormat.format(at);
 }
 
+const momentFormats = new Map<string, Intl.DateTimeFormat>();
+
+/** A time as a calendar and a clock of a time zone show it, the viewer's unless another is named: `Fri, Nov 20, 02:30`. The
+ * year is said where it is another than today's, and seconds where there are some. */
+export function moment(at: number, timeZone = zone()): string {
+  const inThisYear = new Date(at).getFullYear() === new Date().getFullYear();
+  const hasSeconds = at % MINUTE_MS !== 0;
+  const key = [timeZone, inThisYear, hasSeconds].join();
+  let format = momentFormats.get(key);
+  if (!format) {
+    format = new Intl.DateTimeFormat(undefined, {
+      weekday: "short", month: "short", day: "numeric", year: inThisYear ? undefined : "numeric",
+      hour: "2-digit", minute: "2-digit", second: hasSeconds ? "2-digit" : undefined, hourCycle: "h23",
+      timeZone: isZone(timeZone) ? timeZone : "UTC",
+    });
+    momentFormats.set(key, format);
+  }
+  return format.format(at);
+}
+
+/** Whether this browser knows a time zone of that name: it may know others than the server. */
+export function isZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat(undefined, { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 export function zone(): string {
   return Intl.DateTimeFormat().resolvedOptions().timeZone;
 }

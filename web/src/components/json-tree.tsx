@@ -1,5 +1,8 @@
-/** A value as a tree. Long lists show their beginning; a click on a value can mean something to the page. */
-import { useState, type ReactNode } from "react";
+/** A value as a tree, and lists of like objects in it as tables. Long lists show their beginning; a click on a value can mean
+ * something to the page. */
+import { useMemo, useState, type ReactNode } from "react";
+import { EntriesTable, keysOf, likeEntries } from "./entries-table";
+import { plural } from "./format";
 import { Icon } from "./icon";
 import { StoredFileName } from "./stored-file";
 import { isStored } from "./typed-values";
@@ -22,6 +25,7 @@ interface TreeProps {
 }
 
 const SHOWN = 100;
+const ROWS_OPEN = 10;
 
 export function JsonTree({ label = "Value", ...props }: TreeProps) {
   return (
@@ -44,7 +48,12 @@ type NodeProps = Omit<TreeProps, "label"> & { path: Path; level: number; name?: 
 
 function Node(props: NodeProps) {
   const { value, name } = props;
-  const [open, setOpen] = useState(props.level < (props.open ?? 2) || (props.openPaths?.includes(pathText(props.path)) ?? false));
+  const isPicked = props.onPick !== undefined;
+  // Lists may be long, and are drawn anew with all that is around them.
+  const table = useMemo(() => (isPicked ? null : likeEntries(value)), [isPicked, value]);
+  const keys = useMemo(() => keysOf(table ?? []), [table]);
+  const isSmall = table !== null && table.length <= ROWS_OPEN;
+  const [open, setOpen] = useState(props.level < (props.open ?? 2) || isSmall || (props.openPaths?.includes(pathText(props.path)) ?? false));
   const [shown, setShown] = useState(SHOWN);
   const label = name === undefined ? null : <span className={typeof name === "number" ? "json-index" : "json-name"}>{name}</span>;
   // Where somebody points at values, the parts of a file are values, too.
@@ -67,7 +76,11 @@ function Node(props: NodeProps) {
     );
   }
   const entries: [string | number, unknown][] = Array.isArray(value) ? value.map((each, at) => [at, each]) : Object.entries(value);
-  const inner = entries.slice(0, shown).map(([each, inner]) => <Node key={each} {...props} name={each} value={inner} path={[...props.path, each]} level={props.level + 1} />);
+  const inner = table ? (
+    <EntriesTable numbered keys={keys} entries={table.slice(0, shown)} cell={(each, key, at) => <Node {...props} name={undefined} value={each} path={[...props.path, at, key]} level={props.level + 2} />} />
+  ) : (
+    entries.slice(0, shown).map(([each, inner]) => <Node key={each} {...props} name={each} value={inner} path={[...props.path, each]} level={props.level + 1} />)
+  );
   const more = entries.length > shown && (
     <button type="button" className="link-button" onClick={() => setShown(shown + SHOWN * 10)}>
       {entries.length - shown} more
@@ -89,12 +102,12 @@ function Node(props: NodeProps) {
           <Icon name={open ? "down" : "right"} size={12} />
           {name === undefined && <span className="visually-hidden">All values</span>}
           {label}
-          <span className="muted">{Array.isArray(value) ? `${entries.length} in a list` : open ? "" : Object.keys(value).slice(0, 4).join(", ")}</span>
+          <span className="muted">{table ? plural(table.length, "row") : Array.isArray(value) ? `${entries.length} in a list` : open ? "" : Object.keys(value).slice(0, 4).join(", ")}</span>
         </button>
         {props.beside?.(props.path, value)}
       </div>
       {open && (
-        <div className="json-children">
+        <div className={table ? "json-children json-table" : "json-children"}>
           {inner}
           {more}
         </div>

@@ -5,6 +5,7 @@ import { memo, useEffect, useMemo, useRef, useState } from "react";
 import { Icon } from "./icon";
 import { plural } from "./format";
 import { tellsTrouble } from "./log-trouble";
+import { failingLine } from "./recovery/conditions";
 
 const LINE_PX = 18;
 const PARTS = /\u001b\[[0-9;]*[A-Za-z]/g;
@@ -23,9 +24,11 @@ export interface LogViewProps {
   what?: "log" | "file";
   /** What printed it has ended well: none of its words is trouble. */
   well?: boolean;
+  /** By what it failed: the log opens at the line that says so, which is marked, or else at its end. */
+  failure?: string;
 }
 
-export function LogView({ text, label, line, onLine, live, first = 1, what = "log", well = false }: LogViewProps) {
+export function LogView({ text, label, line, onLine, live, first = 1, what = "log", well = false, failure }: LogViewProps) {
   const lines = useMemo(() => text.replace(/\r\n/g, "\n").replace(/\n$/, "").split("\n"), [text]);
   const plain = useMemo(() => lines.map((each) => each.replace(PARTS, "")), [lines]);
   const [sought, setSought] = useState("");
@@ -40,11 +43,21 @@ export function LogView({ text, label, line, onLine, live, first = 1, what = "lo
   const shown = useMemo(() => (only && sought ? found : lines.map((_, index) => index)), [only, sought, found, lines]);
   const scroller = useRef<HTMLDivElement>(null);
   const [follow, setFollow] = useState(true);
+  const telling = useMemo(() => (failure ? failingLine(plain.join("\n"), failure, { orLast: false }) : -1), [plain, failure]);
+  const isMoved = useRef(false);
   const virtual = useVirtualizer({ count: shown.length, getScrollElement: () => scroller.current, estimateSize: () => LINE_PX, overscan: 30 });
 
+  const moved = () => {
+    isMoved.current = true;
+  };
   const show = (index: number) => {
+    moved();
     const place = shown.indexOf(index);
     if (place >= 0) virtual.scrollToIndex(place, { align: "center" });
+  };
+  const go = (place: number, align: "start" | "end") => {
+    moved();
+    virtual.scrollToIndex(place, { align });
   };
   useEffect(() => {
     if (live && follow && !line && shown.length) virtual.scrollToIndex(shown.length - 1, { align: "end" });
@@ -52,6 +65,13 @@ export function LogView({ text, label, line, onLine, live, first = 1, what = "lo
   useEffect(() => {
     if (line) virtual.scrollToIndex(Math.max(0, line - first), { align: "center" });
   }, [line, first, virtual]);
+
+  // A long log comes in parts: it opens anew with each of them, until somebody has moved in it.
+  useEffect(() => {
+    if (failure === undefined || line || isMoved.current || !lines.length) return;
+    if (telling >= 0) virtual.scrollToIndex(telling, { align: "center" });
+    else virtual.scrollToIndex(lines.length - 1, { align: "end" });
+  }, [failure, telling, line, lines.length, virtual]);
 
   const next = (among: number[], step: number) => {
     if (!among.length) return;
@@ -89,7 +109,22 @@ export function LogView({ text, label, line, onLine, live, first = 1, what = "lo
             <Icon name="failures" size={14} /> {plural(trouble.length, "line")} of trouble
           </button>
         )}
+        {telling >= 0 && (
+          <button type="button" className="button small" onClick={() => show(telling)}>
+            <Icon name="right" size={12} /> The line that matters
+          </button>
+        )}
         <span className="spread" />
+        {failure !== undefined && (
+          <>
+            <button type="button" className="link-button" onClick={() => go(0, "start")}>
+              Beginning
+            </button>
+            <button type="button" className="link-button" onClick={() => go(shown.length - 1, "end")}>
+              End
+            </button>
+          </>
+        )}
         <span className="muted">{plural(lines.length, "line")}</span>
         {live && (
           <label className="check-label">
@@ -97,15 +132,16 @@ export function LogView({ text, label, line, onLine, live, first = 1, what = "lo
           </label>
         )}
       </div>
-      <div className="log-lines" ref={scroller} tabIndex={0} role="region" aria-label={label}>
+      <div className="log-lines" ref={scroller} tabIndex={0} role="region" aria-label={label} onWheel={moved} onPointerDown={moved} onTouchMove={moved} onKeyDown={moved}>
         <div style={{ height: virtual.getTotalSize(), position: "relative" }}>
           {virtual.getVirtualItems().map((place) => {
             const index = shown[place.index] as number;
             return (
-              <div key={place.key} className="log-line" data-at={index + first === line || undefined} data-found={(sought && found[at] === index) || undefined} style={{ transform: `translateY(${place.start}px)` }}>
+              <div key={place.key} className="log-line" data-at={index + first === line || undefined} data-found={(sought && found[at] === index) || undefined} data-tells={index === telling || undefined} style={{ transform: `translateY(${place.start}px)` }}>
                 <button type="button" className="log-number" tabIndex={-1} aria-label={`Link to line ${index + first}`} onClick={() => onLine?.(index + first)}>
                   {index + first}
                 </button>
+                {index === telling && <span className="visually-hidden">The line that matters: </span>}
                 <LogText text={lines[index] ?? ""} sought={sought} well={well} />
               </div>
             );

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, type ReactNode } from "react";
 import { Button, Menu as AriaMenu, MenuItem, MenuTrigger, Popover } from "react-aria-components";
 import { Icon } from "./icon";
 import type { MenuAct } from "./menu";
+import { useTargetWhileOpen } from "./target-while-open";
 
 export interface MenuProps {
   label: string;
@@ -15,6 +16,8 @@ export interface MenuProps {
 export default function MenuList(props: MenuProps) {
   const [open, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
+  // An act that goes away, or is meant for something else by now, would put another one under the pointer.
+  const acts = useTargetWhileOpen(open, props.acts) ?? props.acts;
   useEffect(() => {
     button.current?.focus();
     setOpen(true);
@@ -28,10 +31,10 @@ export default function MenuList(props: MenuProps) {
         <AriaMenu
           className="menu"
           aria-label={props.label}
-          disabledKeys={props.acts.filter((act) => act.disabled).map((act) => act.id)}
-          onAction={(id) => props.acts.find((act) => act.id === id)?.run()}
+          disabledKeys={acts.filter((act) => act.disabled).map((act) => act.id)}
+          onAction={(id) => acts.find((act) => act.id === id)?.run()}
         >
-          {props.acts.map((act) => (
+          {acts.map((act) => (
             <MenuItem key={act.id} id={act.id} textValue={act.label} className={act.danger ? "menu-item danger" : "menu-item"}>
               <span>{act.label}</span>
               {act.hint && <span className="muted">{act.hint}</span>}

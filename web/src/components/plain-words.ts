@@ -4,13 +4,22 @@ import type { WhereName } from "./where-names";
 
 const CONDITION = /[=<>(!]|\bin\s*\[/;
 
-/** The words as a condition: each of them is in one of these places. A condition stays as it is, and so does a name that is
- * true or false by itself. */
+/** The words as a condition: each of them is in one of these places, or is a state as the page calls it. A condition stays as it
+ * is, and so does a name that is true or false by itself. */
 export function asCondition(typed: string, names: readonly WhereName[], places: readonly string[]): string {
-  const words = typed.trim().split(/\s+/).filter(Boolean);
+  const words = typed.trim().replace(/\bfor a person\b/gi, "person").split(/\s+/).filter(Boolean);
   if (!words.length || CONDITION.test(typed)) return typed.trim();
   if (words.every((word) => names.some((each) => each.kind === "truth" && each.name === word))) return typed.trim();
-  return words.map((word) => isIn(word, places)).join(" && ");
+  return words.map((word) => stateIn(word, names) ?? isIn(word, places)).join(" && ");
+}
+
+/** The condition that something is in the state of that word, if it is the word of one. */
+function stateIn(word: string, names: readonly WhereName[]): string | undefined {
+  for (const { name, words, values } of names) {
+    const said = words && Object.hasOwn(words, word.toLowerCase()) ? words[word.toLowerCase()] : undefined;
+    if (said !== undefined) return values?.includes(said) ? `${name} == ${quoted(said)}` : said;
+  }
+  return undefined;
 }
 
 function isIn(word: string, places: readonly string[]): string {

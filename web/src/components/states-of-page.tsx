@@ -1,4 +1,5 @@
 /** What stands where there is nothing to show: nothing yet, nothing that matches, not loaded yet, or an error. */
+import { TextWithCode } from "@/components/text-with-code";
 import type { ReactNode } from "react";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { ApiError, asSentence, messageOf } from "@/api/errors";
@@ -31,14 +32,14 @@ export function ErrorState({ error, again, compact }: { error: unknown; again?: 
         {api && api.problems.length > 0 && (
           <ul className="error-problems">
             {api.problems.map((problem) => (
-              <li key={problem}>{problem}</li>
+              <li key={problem}><TextWithCode text={problem} /></li>
             ))}
           </ul>
         )}
         {api && api.details.length > 0 && (
           <p className="muted">{api.details.map(([name, value]) => `${name}: ${value}`).join(" · ")}</p>
         )}
-        {api?.whatToDo && <p className="muted">{api.whatToDo}</p>}
+        {api?.whatToDo && <p className="muted"><TextWithCode text={api.whatToDo} /></p>}
         {again && (
           <button type="button" className="button small" onClick={again}>
             <Icon name="again" size={14} /> Try again

@@ -1,4 +1,5 @@
 /** Short notes about what was done or refused, at the edge of the page, and told to screen readers. */
+import { TextWithCode } from "@/components/text-with-code";
 import { useSyncExternalStore, type ReactNode } from "react";
 import { ApiError, messageOf } from "@/api/errors";
 import { Icon } from "./icon";
@@ -50,7 +51,7 @@ export function Toasts() {
         <div key={each.id} className={`toast ${each.kind}`}>
           <Icon name={each.kind === "bad" ? "failures" : "check"} size={14} />
           <div>
-            <div>{each.text}</div>
+            <div>{typeof each.text === "string" ? <TextWithCode text={each.text} /> : each.text}</div>
             {each.more && <div className="muted">{each.more}</div>}
           </div>
           <button type="button" className="icon-button" aria-label="Dismiss" onClick={() => dismiss(each.id)}>

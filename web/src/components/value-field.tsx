@@ -2,10 +2,16 @@
 import { useId, useState } from "react";
 import { api, ask } from "@/api/client";
 import { messageOf } from "@/api/errors";
+import { isNumber } from "@/api/exact-json";
+import { takeChosen } from "./chosen-files";
+import { likeEntries } from "./entries-table";
 import { bytes } from "./format";
+import { NeededMark } from "./field";
 import { AreaField, SelectField, TextField } from "./form-fields";
 import { Icon } from "./icon";
-import { isStored, type Draft, type StoredFile, type Wanted } from "./typed-values";
+import { TableInput } from "./table-input";
+import { entriesIn } from "./table-texts";
+import { isStored, readText, type Draft, type StoredFile, type Wanted } from "./typed-values";
 
 interface ValueProps {
   name: string;
@@ -24,13 +30,23 @@ const HOW: Record<string, string> = {
   map: 'JSON, such as {"name": 1}.',
   table: "Lines of cells, the names first, as from a spreadsheet; or a list of maps in JSON.",
   number: "A number.",
-  "": "Text; what is JSON is taken as such.",
 };
+
+/** What is read of a value whose type nobody has declared. */
+export function takenAs(text: string): string {
+  const read = text.trim() === "" ? { value: "" } : readText({}, text);
+  if ("problem" in read) return "";
+  const { value } = read;
+  if (isNumber(value)) return "Taken as a number; in quotes it is text.";
+  if (typeof value === "string") return value === text ? "" : `Taken as the text ${value}`;
+  return Array.isArray(value) ? "Taken as a list in JSON." : typeof value === "object" && value !== null ? "Taken as a map in JSON." : `Taken as ${value === null ? "nothing" : value ? "yes" : "no"} (${String(value)}); in quotes it is text.`;
+}
 
 export function ValueField({ name, wanted, isSize, draft, onChange, onStoring, problem }: ValueProps) {
   const type = wanted.type ?? "";
   const text = typeof draft === "string" ? draft : "";
-  const hint = [wanted.description && /[.!?]$/.test(wanted.description) ? wanted.description : wanted.description && `${wanted.description}.`, isSize && type !== "number" ? "A size, such as 200 MB." : HOW[type]].filter(Boolean).join(" ");
+  const about = wanted.description && (/[.!?]$/.test(wanted.description) ? wanted.description : `${wanted.description}.`);
+  const hint = [about, isSize && type !== "number" ? "A size, such as 200 MB." : type ? HOW[type] : takenAs(text)].filter(Boolean).join(" ");
   const common = { label: name, hint: hint || undefined, problem, required: wanted.required, onChange, value: text };
   if (type === "boolean") {
     const unset = wanted.default === undefined || wanted.default === null ? "Choose" : `As declared: ${wanted.default ? "yes" : "no"}`;
@@ -39,10 +55,44 @@ export function ValueField({ name, wanted, isSize, draft, onChange, onStoring, p
   }
   if (type === "file" || type === "files") return <FilesField {...{ name, wanted, draft, onChange, onStoring, problem }} hint={hint} />;
   if (type === "list" || type === "map" || type === "table" || text.includes("\n")) {
-    return <AreaField {...common} mono rows={Math.min(10, Math.max(3, text.split("\n").length))} />;
+    if (type === "list" || type === "table") return <ListField {...common} about={about} columns={wanted.columns} isTable={type === "table"} />;
+    return <TextLines {...common} />;
   }
   // A browser's own number field keeps to itself what is no number, and the form would take the field as empty.
   return <TextField {...common} inputMode={type === "number" ? "decimal" : undefined} />;
+}
+
+interface LinesProps {
+  label: string;
+  hint?: string;
+  problem?: string | null;
+  required?: boolean;
+  value: string;
+  onChange: (text: string) => void;
+}
+
+function TextLines(props: LinesProps) {
+  return <AreaField {...props} mono rows={Math.min(10, Math.max(3, props.value.split("\n").length))} />;
+}
+
+/** A list or a table, as text or from a sheet. What is a table already is shown as one, until somebody edits it as text. */
+function ListField({ about, columns, isTable, ...props }: LinesProps & { about?: string; columns: Wanted["columns"]; isTable: boolean }) {
+  const id = useId();
+  const [asText, setAsText] = useState(() => !likeEntries(entriesIn(props.value)));
+  const isText = asText || Boolean(props.problem);
+  const give = (text: string, isSheet: boolean) => {
+    setAsText(!isSheet);
+    props.onChange(text);
+  };
+  return (
+    <div className="stack tight" role={isText ? undefined : "group"} aria-labelledby={isText ? undefined : id}>
+      {isText ? <TextLines {...props} onChange={(text) => give(text, false)} /> : <strong id={id}>{props.label}{props.required && <NeededMark />}</strong>}
+      <TableInput name={props.label} text={props.value} columns={columns} isTable={isTable} whole={!isText} onChange={(text) => give(text, true)}>
+        {!isText && <button type="button" className="button small" aria-label={`${props.label}: edit as text`} onClick={() => setAsText(true)}>Edit as text</button>}
+      </TableInput>
+      {!isText && about && <p className="field-hint">{about}</p>}
+    </div>
+  );
 }
 
 async function digestOf(file: File): Promise<string> {
@@ -82,7 +132,8 @@ function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }:
   };
   const [refused, setRefused] = useState<string | null>(null);
   const stored = Array.isArray(draft) ? draft.filter(isStored) : [];
-  const store = async (files: FileList) => {
+  const store = async (files: readonly File[]) => {
+    if (!files.length) return;
     setRefused(null);
     const given = many ? [...stored] : [];
     try {
@@ -111,7 +162,7 @@ function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }:
           onChange={onChange}
         />
       )}
-      {stored.length > 0 && <strong>{name}</strong>}
+      {stored.length > 0 && <strong>{name}{wanted.required && <NeededMark />}</strong>}
       {stored.map((file) => (
         <div key={keyOf(file)} className="row">
           <Icon name="file" size={14} />
@@ -124,7 +175,7 @@ function FilesField({ name, wanted, draft, onChange, onStoring, problem, hint }:
       ))}
       <label className="button small file-button" htmlFor={id}>
         <Icon name="plus" size={14} /> {busy ? `Storing ${busy}` : many ? "Files from here" : "A file from here"}
-        <input id={id} type="file" aria-label={`${name}: ${many ? "files" : "a file"} from here`} multiple={many} disabled={busy !== ""} onChange={(event) => event.target.files?.length && void store(event.target.files)} />
+        <input id={id} type="file" aria-label={`${name}: ${many ? "files" : "a file"} from here`} multiple={many} disabled={busy !== ""} onChange={(event) => void store(takeChosen(event.target))} />
       </label>
     </div>
   );

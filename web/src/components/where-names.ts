@@ -4,12 +4,29 @@ export interface WhereName {
   kind: "text" | "number" | "time" | "duration" | "size" | "truth" | "data";
   what: string;
   values?: readonly string[];
+  /** Words for a state, each with the value that it is, or with a condition of its own. */
+  words?: Readonly<Record<string, string>>;
 }
+
+const CASE_WORDS: Record<string, string> = {
+  running: "status == 'running' && !for_person",
+  waiting: "for_person",
+  person: "for_person",
+  suspended: "suspended",
+  stopped: "suspended",
+  completed: "completed",
+  done: "completed",
+  failed: "failed",
+  cancelled: "cancelled",
+  canceled: "cancelled",
+};
+const JOB_WORDS: Record<string, string> = { waiting: "waiting", running: "running", completed: "completed", done: "completed", failed: "failed" };
+const ITEM_WORDS: Record<string, string> = { ...JOB_WORDS, skipped: "skipped", cancelled: "cancelled", canceled: "cancelled", cached: "cached", suspended: "suspended" };
 
 export const CASE_NAMES: readonly WhereName[] = [
   { name: "id", kind: "text", what: "the case's id" },
   { name: "flow", kind: "text", what: "its flow's name" },
-  { name: "status", kind: "text", what: "how it is", values: ["running", "suspended", "completed", "failed", "cancelled"] },
+  { name: "status", kind: "text", what: "how it is", values: ["running", "suspended", "completed", "failed", "cancelled"], words: CASE_WORDS },
   { name: "owner", kind: "text", what: "who started it" },
   { name: "started", kind: "time", what: "when it began" },
   { name: "ended", kind: "time", what: "when it ended" },
@@ -29,7 +46,7 @@ export const CASE_NAMES: readonly WhereName[] = [
   { name: "outputs", kind: "data", what: "what it gave" },
   { name: "engine", kind: "text", what: "of another engine's case: that engine" },
   { name: "digest", kind: "text", what: "which version of the flow" },
-  { name: "text", kind: "text", what: "its id, flow, owner and inputs, in small letters" },
+  { name: "text", kind: "text", what: "its id, flow, owner, inputs and failure, in small letters" },
 ];
 /** Where words are looked for. */
 export const CASE_PLACES = ["text"];
@@ -40,7 +57,8 @@ export const JOB_NAMES: readonly WhereName[] = [
   { name: "flow", kind: "text", what: "the flow of the case that started everything" },
   { name: "item", kind: "text", what: "the item that it does, as in align[3]" },
   { name: "name", kind: "text", what: "its name, without its iterations" },
-  { name: "state", kind: "text", what: "how it is", values: ["waiting", "running", "completed", "failed"] },
+  { name: "element", kind: "text", what: "what it is for, of the loops that it is in" },
+  { name: "state", kind: "text", what: "how it is", values: ["waiting", "running", "completed", "failed"], words: JOB_WORDS },
   { name: "suspended", kind: "truth", what: "whether somebody suspends it" },
   { name: "owner", kind: "text", what: "who it is for" },
   { name: "pilot", kind: "text", what: "the pilot that has it now" },
@@ -52,13 +70,13 @@ export const JOB_NAMES: readonly WhereName[] = [
   { name: "resources.memory", kind: "size", what: "the memory that it asks for" },
   { name: "resources.site", kind: "text", what: "the site that it asks for" },
 ];
-export const JOB_PLACES = ["id", "item", "owner", "command"];
+export const JOB_PLACES = ["id", "item", "element", "owner", "command"];
 
 export const ITEM_NAMES: readonly WhereName[] = [
   { name: "item", kind: "text", what: "the item's id, as in align[3]" },
   { name: "name", kind: "text", what: "its name, without its iterations" },
   { name: "kind", kind: "text", what: "job, task, call, stage, ..." },
-  { name: "state", kind: "text", what: "how it is", values: ["waiting", "running", "completed", "failed", "skipped", "cancelled", "cached", "suspended"] },
+  { name: "state", kind: "text", what: "how it is", values: ["waiting", "running", "completed", "failed", "skipped", "cancelled", "cached", "suspended"], words: ITEM_WORDS },
   { name: "pilot", kind: "text", what: "the pilot that has it now" },
   { name: "attempts", kind: "number", what: "the attempts of all its runs" },
   { name: "runs", kind: "number", what: "one more for each restart" },
@@ -68,5 +86,7 @@ export const ITEM_NAMES: readonly WhereName[] = [
   { name: "fault.category", kind: "text", what: "where it failed" },
   { name: "fault.message", kind: "text", what: "the fault's sentence" },
   { name: "command", kind: "text", what: "its command" },
+  { name: "element", kind: "text", what: "what it is for, of the loops that it is in" },
+  { name: "text", kind: "text", what: "its id, what it is for, and its fault, in small letters" },
 ];
-export const ITEM_PLACES = ["item", "command", "fault.message"];
+export const ITEM_PLACES = ["text", "command"];

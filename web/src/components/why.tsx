@@ -1,6 +1,6 @@
 /** The server's own reason for something's state: a sentence, then the facts behind it. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useLayoutEffect, useRef, useState } from "react";
 import { whyQuery } from "@/api/queries";
 import { stateOf } from "@/api/states";
 import { ActionRow, Sentence } from "./action-buttons";
@@ -9,13 +9,15 @@ import { ErrorState, Loading } from "./states-of-page";
 import { StateIcon } from "./state-badge";
 import { Time } from "./time";
 
-export function Why({ subject, facts = 6 }: { subject: string; facts?: number }) {
+/** `offered` is the act that the page has as a button already. */
+export function Why({ subject, facts = 6, offered }: { subject: string; facts?: number; offered?: string }) {
   const query = useQuery(whyQuery(subject));
   const [all, setAll] = useState(false);
   if (query.isError) return <ErrorState error={query.error} compact />;
   if (!query.data) return <Loading lines={2} label="Why" />;
   const why = query.data;
-  const about = { subject, group: why.repairs?.find((each) => each.group)?.group };
+  const failure = why.repairs?.find((each) => each.state === "waiting" && each.group) ?? why.repairs?.find((each) => each.group);
+  const about = { subject, group: failure?.group, decision: failure?.id, offered };
   const isRetried = why.until > 0;
   const shown = all ? why.facts : why.facts.slice(0, facts);
   return (
@@ -48,7 +50,17 @@ export function Why({ subject, facts = 6 }: { subject: string; facts?: number })
           )}
         </ul>
       )}
-      {why.output.length > 0 && <pre className="why-output">{why.output.join("\n")}</pre>}
+      {why.output.length > 0 && <Output lines={why.output} subject={subject} />}
     </section>
   );
+}
+
+/** The last that it printed. Where that is more than there is room for, its end is shown: most often that is the error. */
+function Output({ lines, subject }: { lines: readonly string[]; subject: string }) {
+  const text = lines.join("\n");
+  const place = useRef<HTMLPreElement>(null);
+  useLayoutEffect(() => {
+    if (place.current) place.current.scrollTop = place.current.scrollHeight;
+  }, [text]);
+  return <pre className="why-output" ref={place} tabIndex={0} role="region" aria-label={`End of the log of ${subject}`}>{text}</pre>;
 }

@@ -1,23 +1,25 @@
 /** A word with its explanation: dotted below, and a note that opens on a click, by Enter or Space, and closes by Escape. */
 import { useId, useRef, type ReactNode } from "react";
-import { GLOSSARY, glossed, type GlossaryWord } from "./glossary";
+import { explained, glossed, type ExplainedWord } from "./explained-words";
+import { TextWithCode } from "./text-with-code";
 
 const GAP_PX = 6;
 const EDGE_PX = 8;
 
-export function Word({ of, children }: { of: GlossaryWord; children?: ReactNode }) {
+export function Word({ of, children }: { of: ExplainedWord; children?: ReactNode }) {
+  const { word, sentence } = explained(of);
   const id = useId();
   const button = useRef<HTMLButtonElement>(null);
   const note = useRef<HTMLSpanElement>(null);
   // The note is in the top layer, where nothing clips it: its place is that of the word, kept within the window.
   const place = () => {
-    const word = button.current?.getBoundingClientRect();
+    const around = button.current?.getBoundingClientRect();
     const shown = note.current;
-    if (!word || !shown?.matches(":popover-open")) return;
+    if (!around || !shown?.matches(":popover-open")) return;
     const { width, height } = shown.getBoundingClientRect();
-    const below = word.bottom + GAP_PX;
-    shown.style.left = `${Math.max(EDGE_PX, Math.min(word.left, window.innerWidth - width - EDGE_PX))}px`;
-    shown.style.top = `${below + height > window.innerHeight ? Math.max(EDGE_PX, word.top - height - GAP_PX) : below}px`;
+    const below = around.bottom + GAP_PX;
+    shown.style.left = `${Math.max(EDGE_PX, Math.min(around.left, window.innerWidth - width - EDGE_PX))}px`;
+    shown.style.top = `${below + height > window.innerHeight ? Math.max(EDGE_PX, around.top - height - GAP_PX) : below}px`;
   };
   return (
     <>
@@ -25,13 +27,13 @@ export function Word({ of, children }: { of: GlossaryWord; children?: ReactNode 
         {children ?? of}
       </button>
       <span ref={note} id={id} popover="auto" role="note" className="word-note" onToggle={place}>
-        <strong>{of}</strong> {GLOSSARY[of]}
+        <strong>{word}</strong> <TextWithCode text={sentence} />
       </span>
     </>
   );
 }
 
-/** A text whose words of the glossary are explained, each where it first stands. */
-export function Glossed({ text, only }: { text: string; only?: readonly GlossaryWord[] }) {
+/** A text whose words are explained where newcomers do not know them, each where it first stands. */
+export function Glossed({ text, only }: { text: string; only?: readonly ExplainedWord[] }) {
   return <>{glossed(text, only).map((part, at) => (typeof part === "string" ? part : <Word key={at} of={part.word} />))}</>;
 }

@@ -1,4 +1,5 @@
 /** Rules applied to what waits or has failed: how far that has come, what came of each case, and a stop. */
+import { personText } from "@/components/person-text";
 import { keepPreviousData, useInfiniteQuery, useQueries, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useId, useState } from "react";
@@ -8,11 +9,12 @@ import { useMay } from "@/api/session";
 import { ConfirmDialog } from "@/components/dialog";
 import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
+import { useTargetWhileOpen } from "@/components/target-while-open";
 import { Panel } from "@/components/page";
 import { StateBadge } from "@/components/state-badge";
 import { toastError } from "@/components/toasts";
-import { cameOfCases } from "./came-of-cases";
-import { applyQuery, applyRules, conclusionQuery, countsOfApply, groupDecisionsQuery, ruleSetQuery, stopApply, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
+import { caseOutcomes } from "./case-outcomes";
+import { appliedWords, applyQuery, applyRules, conclusionQuery, groupDecisionsQuery, ruleSetQuery, stopApply, type ApplyProgress, type DecisionView, type FailureView } from "./queries";
 
 interface ApplyProps {
   view: FailureView;
@@ -73,12 +75,13 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
   const [asked, setAsked] = useState(false);
   const progress = useQuery(applyQuery(group, asked));
   const open = view.open_waiting + view.open_failed;
+  const meant = useTargetWhileOpen(asking, counts) ?? counts;
   const forPeople = counts.person + counts.failed > 0;
   const answer = useRuleHolds(samples, saved);
   const holds = answer === "asking" ? undefined : answer;
   // As long as it is not known whether a rule holds, nothing is offered that the answer would take away again.
   const looking = answer === "asking" && !onTrial;
-  const cannot = holds === true || (holds === undefined && !onTrial) ? "" : onTrial ? "The rule is on trial and does nothing yet: put it in force first." : "No rule that is in force holds for this cause yet: teach one first.";
+  const cannot = holds === true || (holds === undefined && !onTrial) ? "" : onTrial ? "The rule is on trial and does nothing yet: put it in force first." : "No rule that is in force holds for these failures as they are now: teach one first.";
   const begin = (asItIs: boolean) => {
     setRetry(asItIs);
     setAsking(true);
@@ -93,7 +96,7 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
     return Promise.resolve();
   };
   const state = progress.data?.started_at ? progress.data : null;
-  if (!state && (!open || !mayApply)) return null;
+  if (!state && !asking && (!open || !mayApply)) return null;
   return (
     <Panel
       title="Apply the rules to what waits or has failed"
@@ -128,7 +131,7 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
       )}
       {state ? <Progress state={state} group={group} /> : !cannot && <p className="muted">{waitingWords(counts)} A rule that is in force is applied to them here.</p>}
       <ConfirmDialog
-        title="Apply the rules"
+        title={`Apply the rules: ${info.message}`}
         open={asking}
         act="Apply"
         onClose={() => setAsking(false)}
@@ -136,8 +139,9 @@ export function ApplyPanel({ view, saved }: ApplyProps) {
         will={
           <>
             <p>
-              The rules are asked again about {plural(open, "failure")}: {counts.person} that {counts.person === 1 ? "waits" : "wait"} for a person, {counts.retry > 0 && <>{counts.retry} that {counts.retry === 1 ? "waits" : "wait"} for the next try, </>}{counts.failed} whose cases have failed. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is. Cases that were mended or run again since are left out.
+              The rules are asked again about {plural(meant.person + meant.retry + meant.failed, "failure")}: {meant.person} that {meant.person === 1 ? "waits" : "wait"} for a person, {meant.retry > 0 && <>{meant.retry} that {meant.retry === 1 ? "waits" : "wait"} for the next try, </>}{meant.failed} whose cases have failed. Cases that a rule takes up go on from where they stood; nothing that was completed runs again. What no rule takes up stays as it is. Cases that were mended or run again since are left out.
             </p>
+            {openWords(meant) !== openWords(counts) && <p className="notice" role="status">Since you opened this it is others: {openWords(counts) || "none"}. The rules are asked about all that are open when you apply them.</p>}
             <label className="check-label">
               <input type="checkbox" checked={retry} onChange={(event) => setRetry(event.target.checked)} /> also try again, as they are, those that no rule takes up
             </label>
@@ -162,22 +166,20 @@ function Progress({ state, group }: { state: ApplyProgress; group: string }) {
   const reasons = new Map(Object.entries(state.refused).map(([id, why]) => [caseOfDecision(id), why]));
   const asked = new Set([...state.taken_up, ...state.left, ...Object.keys(state.refused)]);
   const status = useStatus([...new Set([...asked].map(caseOfDecision))]);
-  const cameOf = cameOfCases(decisions.data ?? [], asked, state.started_at, status);
+  const cameOf = caseOutcomes(decisions.data ?? [], asked, state.started_at, status);
   const shown = new Set(cameOf.map((each) => each.case));
   const recovered = cameOf.filter((each) => each.word === "recovered").length;
   const inVain = cameOf.filter((each) => each.state === "failed" && each.tried).length;
-  const { taken, cases, left, refused } = countsOfApply(state);
   return (
     <div className="stack">
       <div className="row wrap">
         <progress value={state.done} max={Math.max(1, state.total)} aria-label="Progress" />
         <span role="status">
-          {state.stopped ? "Stopped" : state.running ? "Under way" : "Done"}: {plural(taken, "failure")} taken up{taken > 0 && ` in ${plural(cases, "case")}`}, {number(left)} left as {left === 1 ? "it is" : "they are"}
-          {refused > 0 && `, ${number(refused)} refused`}
+          {appliedWords(state)}
           {recovered > 0 && `; ${plural(recovered, "case")} recovered`}
           {inVain > 0 && `; ${plural(inVain, "case")} failed again`}
         </span>
-        <span className="muted">by {state.by}</span>
+        <span className="muted">by {personText(state.by)}</span>
       </div>
       {cameOf.length > 0 && (
         <ul className="apply-results" aria-label="What came of each case">

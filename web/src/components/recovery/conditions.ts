@@ -127,11 +127,12 @@ export function termFor(path: string, value: unknown): string {
   return writeTerm(path, "==", literalOf(value));
 }
 
-/** The line of a log that the failure is told by: the last one that the message has in it, else the last one. */
-export function failingLine(log: string, message: string): number {
+/** The line of a log that the failure is told by: the last one that the message has in it, else the last one, unless only that
+ * is asked for. */
+export function failingLine(log: string, message: string, { orLast = true } = {}): number {
   const lines = log.split("\n").map((each) => each.trim());
   const told = lines.findLastIndex((each) => each.length > 3 && message.includes(each));
-  return told >= 0 ? told : lines.findLastIndex((each) => each !== "");
+  return told >= 0 || !orLast ? told : lines.findLastIndex((each) => each !== "");
 }
 
 /** The part of a line that stays the same in other cases: without numbers, ids and what is around them. */

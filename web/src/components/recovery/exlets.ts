@@ -166,7 +166,7 @@ function programOf(command: string): string {
   return (word.split("/").at(-1) ?? "").replace(/\.\w+$/, "").replace(/^[^A-Za-z]+/, "") || "run";
 }
 
-/** `re-submit-with-SCRATCH`: what the step does, and the first of what it changes. */
+/** `re-submit-with-SCRATCH`, `re-submit-with-A-and-B`: what the step does, and the first two of what it changes. */
 function stepName(step: ExletStep): string {
   if (step.do === "run") return String(step.settings["name"] || programOf(String(step.settings["command"] ?? "")));
   const set = Object.entries(step.settings).flatMap(([name, value]) => {
@@ -174,8 +174,8 @@ function stepName(step: ExletStep): string {
     const inner = typeof value === "object" && value !== null && !Array.isArray(value) ? Object.keys(value) : [name];
     return inner.map((each) => SET_WORDS[each] ?? each);
   });
-  const first = set[0]?.replace(/[^\w-]+/g, "-");
-  return first ? `${step.do}-with-${first}` : step.do;
+  const changed = set.slice(0, 2).map((each) => each.replace(/[^\w-]+/g, "-"));
+  return changed.length ? `${step.do}-with-${changed.join("-and-")}` : step.do;
 }
 
 /** Names that people would choose, from what the steps do. */

@@ -2,6 +2,7 @@
 import { keepPreviousData, queryOptions } from "@tanstack/react-query";
 import { firstCaseOf } from "@/api/case-ids";
 import { requestJson, type Schemas } from "@/api/client";
+import { number, plural } from "@/components/format";
 
 /** The result of a repair that has tried again, as long as nothing has come of it. */
 export const UNDER_WAY = "tried-again";
@@ -143,6 +144,12 @@ export const primitivesQuery = queryOptions({
   staleTime: Infinity,
 });
 
+export const learningSettingsQuery = queryOptions({
+  queryKey: ["proposals", "settings"],
+  queryFn: ({ signal }) => requestJson<Schemas["LearningSettings"]>(`${API}/learning/settings`, { signal }),
+  staleTime: 60_000,
+});
+
 export function proposalsQuery(every: boolean) {
   return queryOptions({
     queryKey: ["proposals", { every }],
@@ -170,10 +177,35 @@ export function applyQuery(group: string, asked: boolean) {
   });
 }
 
+const LEFT_BECAUSE: Record<ApplyProgress["why_left"][string], string> = {
+  "no-rule": "taken up by no rule",
+  "next-try": "waiting for the next try, which no rule changes",
+  passed: "not what the case failed by",
+  "run-again": "of a case that was run again meanwhile",
+  stopped: "not begun, as somebody has stopped this",
+  elsewhere: "of a case that another server has",
+};
+
+/** Why failures are left as they are, with how many by each reason: `2 taken up by no rule, 1 of a case that another server has`. */
+export function leftWords({ why_left }: Pick<ApplyProgress, "why_left">): string {
+  const counts = new Map<string, number>();
+  for (const reason of Object.values(why_left)) counts.set(LEFT_BECAUSE[reason], (counts.get(LEFT_BECAUSE[reason]) ?? 0) + 1);
+  return [...counts].map(([because, count]) => `${number(count)} ${because}`).join(", ");
+}
+
 /** How many failures were taken up, left as they are, and refused: what the button counts; and of how many cases those are that were taken up. */
 export function countsOfApply(state: Pick<ApplyProgress, "taken_up" | "left" | "refused">): { taken: number; cases: number; left: number; refused: number } {
   const cases = new Set(state.taken_up.map(firstCaseOf));
   return { taken: state.taken_up.length, cases: cases.size, left: state.left.length, refused: Object.keys(state.refused).length };
+}
+
+/** How far applying rules has come, in words: what each failure came to, or that there was none left. */
+export function appliedWords(state: Pick<ApplyProgress, "taken_up" | "left" | "refused" | "why_left" | "running" | "stopped" | "total">): string {
+  const { taken, cases, left, refused } = countsOfApply(state);
+  if (!state.running && !state.stopped && !state.total && !taken && !left && !refused) return "Done: nothing waits for it any more";
+  const whyLeft = leftWords(state);
+  const counts = `${plural(taken, "failure")} taken up${taken ? ` in ${plural(cases, "case")}` : ""}, ${number(left)} left as ${left === 1 ? "it is" : "they are"}${whyLeft && ` (${whyLeft})`}${refused ? `, ${number(refused)} refused` : ""}`;
+  return `${state.stopped ? "Stopped" : state.running ? "Under way" : "Done"}: ${counts}`;
 }
 
 export function tryRule(spec: RuleSpec, signal?: AbortSignal): Promise<TrialView> {

@@ -2,7 +2,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { plural } from "@/components/format";
-import { exletResultsQuery, ruleSetQuery, UNDER_WAY, type FailureGroup, type Flow } from "./queries";
+import { triedAndHelped } from "./decision-words";
+import { exletResultsQuery, ruleSetQuery, type FailureGroup, type Flow } from "./queries";
 import { stepWords } from "./exlets";
 
 export interface Repair {
@@ -29,7 +30,7 @@ export function useRepairs(flow: string, group: FailureGroup | undefined): Repai
         name,
         flow: each,
         own: Object.hasOwn(own.data?.rules?.exlets ?? {}, name),
-        here: { tried: handled.reduce((sum, one) => sum + one.count - (one.results[UNDER_WAY] ?? 0), 0), helped: handled.reduce((sum, one) => sum + (one.results["recovered"] ?? 0), 0) },
+        here: handled.map(triedAndHelped).reduce((all, one) => ({ tried: all.tried + one.tried, helped: all.helped + one.helped }), { tried: 0, helped: 0 }),
         all: { tried: result?.known ?? 0, helped: result?.recovered ?? 0 },
       };
     })

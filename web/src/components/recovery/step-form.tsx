@@ -2,7 +2,7 @@
 import { useState } from "react";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
-import { ownOf } from "@/components/named";
+import { ownProperty } from "@/components/own-properties";
 import { readSize, readTime, writeSize, writeTime } from "@/components/quantities";
 import { CommandForm } from "./command-form";
 import { isNeeded, plainOf, settingsOf, suggestionsFor, type CaseValue, type ExletStep, type JsonSchema } from "./exlets";
@@ -205,7 +205,7 @@ function MapInput({ ids, value, onChange, label, known }: { ids: Ids; value: Rec
     <div className="stack tight">
       {rows.map(({ id, name, value: each }, at) => (
         <div key={id} className="map-row">
-          <input list={`${ids.id}-names`} {...(at === 0 ? ids : {})} aria-label={`Name ${at + 1} of ${label}`} placeholder="NAME" value={name} onChange={(event) => change(id, event.target.value, each || (ownOf(known, event.target.value) ?? ""))} />
+          <input list={`${ids.id}-names`} {...(at === 0 ? ids : {})} aria-label={`Name ${at + 1} of ${label}`} placeholder="NAME" value={name} onChange={(event) => change(id, event.target.value, each || (ownProperty(known, event.target.value) ?? ""))} />
           <button type="button" className="icon-button" aria-label={`Remove ${name || "row"}`} onClick={() => put(rows.filter((row) => row.id !== id))}><Icon name="close" size={14} /></button>
           <input className="map-value" aria-label={`Value ${at + 1} of ${label}`} placeholder="value" title={each} value={each} onChange={(event) => change(id, name, event.target.value)} />
         </div>

@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { api, ask } from "@/api/client";
@@ -7,6 +8,8 @@ import { useAct } from "@/components/acts";
 import { actionsOf, type Alert } from "@/components/alert-actions";
 import { withoutCommands } from "@/components/commands";
 import { ActionRow, Sentence } from "@/components/action-buttons";
+import { AlertedInputs, CasesOfAlerts } from "@/components/alerted-inputs";
+import { OthersOfCause } from "@/components/others-of-cause";
 import { CheckField } from "@/components/form-fields";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
@@ -30,11 +33,13 @@ export function Alerts() {
           alerts.length === 0 ? (
             <EmptyState title="Nothing to look at" icon="bell">Alerts come when a case waits for somebody, a pilot is gone, a disk fills, a queue grows. A webhook sends them on.</EmptyState>
           ) : (
-            <ul className="rows alert-list" aria-label="Alerts">
-              {alerts.map((each) => (
-                <AlertRow key={each.id} alert={each} />
-              ))}
-            </ul>
+            <CasesOfAlerts alerts={alerts}>
+              <ul className="rows alert-list" aria-label="Alerts">
+                {alerts.map((each) => (
+                  <AlertRow key={each.id} alert={each} />
+                ))}
+              </ul>
+            </CasesOfAlerts>
           )
         }
       </Loaded>
@@ -50,6 +55,8 @@ function AlertRow({ alert }: { alert: Alert }) {
         <p className="alert-text">
           <Sentence text={withoutCommands(alert.sentence)} />
         </p>
+        <AlertedInputs alert={alert} />
+        <OthersOfCause alert={alert} />
         <ActionRow actions={actionsOf(alert)} label={`What can be done: ${alert.subject}`} />
       </div>
       <span className="alert-times">
@@ -66,7 +73,7 @@ function Seen({ alert }: { alert: Alert }) {
   if (alert.acknowledged_at) {
     return (
       <span className="muted">
-        seen by {alert.acknowledged_by} <Time at={alert.acknowledged_at} />
+        seen by {personText(alert.acknowledged_by)} <Time at={alert.acknowledged_at} />
       </span>
     );
   }

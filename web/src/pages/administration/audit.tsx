@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { keepPreviousData, useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { api, ask, askPage, type Schemas } from "@/api/client";
@@ -18,7 +19,7 @@ const STORING = "store_file";
 
 const COLUMNS: Column<Entry>[] = [
   { id: "at", narrow: 2, header: "When", width: "100px", cell: (row) => <Time at={row.at} /> },
-  { id: "who", narrow: 2, header: "Who", width: "minmax(90px, 1fr)", cell: (row) => row.who },
+  { id: "who", narrow: 2, header: "Who", width: "minmax(90px, 1fr)", cell: (row) => personText(row.who) },
   { id: "operation", narrow: 1, header: "What", width: "minmax(120px, 1.2fr)", cell: (row) => <span className="mono">{row.operation}</span> },
   { id: "object", narrow: 1, header: "To what", width: "minmax(120px, 2fr)", cell: (row) => [row.object, row.made !== row.object && row.made].filter(Boolean).join(" → ") },
   { id: "outcome", narrow: 2, header: "Outcome", width: "120px", cell: (row) => <StateBadge of={row.outcome === "refused" ? "rejected" : (row.outcome ?? "done")} word={row.code || row.outcome || "done"} /> },
@@ -31,6 +32,15 @@ function Chains() {
   if (!query.data) return null;
   const broken = query.data.filter((chain) => chain.problem);
   const entries = query.data.reduce((sum, chain) => sum + chain.entries, 0);
+  const unrecorded = query.data.reduce((sum, chain) => sum + (chain.unrecorded ?? 0), 0);
+  const last = Math.max(...query.data.map((chain) => chain.unrecorded_at ?? 0));
+  if (unrecorded && !broken.length) {
+    return (
+      <p className="notice">
+        <Icon name="failures" size={14} /> <span>Not all that was done is in the record: {plural(unrecorded, "time")} a server was used here that writes none, such as that of <code>mendflow run</code>, the last one <Time at={last} />. The {plural(entries, "entry", "entries")} that are there were neither cut nor changed.</span>
+      </p>
+    );
+  }
   return broken.length ? (
     <p className="notice"><Icon name="failures" size={14} /> The record is not whole: {broken.map((chain) => `${chain.server}: ${chain.problem}`).join("; ")}</p>
   ) : (

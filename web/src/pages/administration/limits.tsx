@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -54,7 +55,7 @@ export function Limits() {
     { id: "used", narrow: 1, narrowCell: (row) => (row.count === null ? "not set: jobs wait" : `${row.used} of ${row.count} in use`), header: "In use", width: "130px", value: (row) => row.used, cell: (row) => (row.count === null ? "not set: jobs wait" : `${row.used} of ${row.count}`) },
     { id: "waiting", narrow: 2, narrowCell: (row) => (row.waiting ? plural(row.waiting, "job waits", "jobs wait") : "no job waits"), header: "Jobs that wait", width: "110px", align: "end", value: (row) => row.waiting, cell: (row) => row.waiting },
     { id: "jobs", header: "Held by", width: "minmax(140px, 2fr)", cell: (row) => row.jobs.slice(0, 3).map((job) => <Link key={job.job} to="/cases/$case" params={{ case: job.job.slice(0, job.job.lastIndexOf("/")) }}>{job.job} </Link>) },
-    { id: "set", header: "Set", width: "150px", value: (row) => row.set_at, cell: (row) => row.set_at > 0 && <><Time at={row.set_at} /> by {row.set_by}</> },
+    { id: "set", header: "Set", width: "150px", value: (row) => row.set_at, cell: (row) => row.set_at > 0 && <><Time at={row.set_at} /> by {personText(row.set_by)}</> },
     { id: "acts", narrow: 2, header: "", width: "160px", cell: (row) => <span className="row">{may("set_limit") && <button type="button" className="link-button" onClick={() => setChanging(row)}>Change …</button>}{may("remove_limit") && <button type="button" className="link-button" onClick={() => remove(row)}>Remove …</button>}</span> },
   ];
   const button = may("set_limit") && <button type="button" className="button primary" onClick={() => setChanging("new")}><Icon name="plus" size={14} /> New limit</button>;

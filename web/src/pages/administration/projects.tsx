@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
@@ -107,7 +108,7 @@ export function Projects() {
     { id: "cpu", header: "CPU time", width: "96px", align: "end", value: (row) => row.used.cpu_s, cell: (row) => duration(row.used.cpu_s * 1000) },
     { id: "cpus", header: "CPUs now", width: "84px", align: "end", value: (row) => row.used.cpus, cell: (row) => number(row.used.cpus) },
     { id: "quotas", narrow: 2, narrowCell: (row) => <Bounds project={row} none="no quota" />, header: "Quotas, and what is used", width: "minmax(200px, 3fr)", cell: (row) => <Bounds project={row} /> },
-    { id: "set", header: "Set", width: "150px", value: (row) => row.set_at, cell: (row) => row.set_at > 0 && <><Time at={row.set_at} /> by {row.set_by}</> },
+    { id: "set", header: "Set", width: "150px", value: (row) => row.set_at, cell: (row) => row.set_at > 0 && <><Time at={row.set_at} /> by {personText(row.set_by)}</> },
     { id: "acts", narrow: 2, header: "", width: "180px", cell: (row) => may("set_project") && <span className="row"><button type="button" className="link-button" onClick={() => setChanging(row)}>Change …</button>{row.set_at > 0 && <button type="button" className="link-button" onClick={() => remove(row)}>Take away …</button>}</span> },
   ];
   const button = may("set_project") && <button type="button" className="button primary" onClick={() => setChanging("new")}><Icon name="plus" size={14} /> Bound a project</button>;

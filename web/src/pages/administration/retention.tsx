@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -165,7 +166,7 @@ export function Retention() {
     { id: "states", narrow: 1, header: "Cases", width: "minmax(130px, 1.2fr)", cell: (row) => `${(row.rule.states ?? ["over"]).join(", ")}${row.rule.flow ? ` of ${row.rule.flow}` : ""}` },
     { id: "older", narrow: 2, narrowCell: (row) => (row.rule.older_than_ms ? `older than ${duration(row.rule.older_than_ms)}` : ""), header: "Older than", width: "100px", value: (row) => row.rule.older_than_ms ?? 0, cell: (row) => (row.rule.older_than_ms ? duration(row.rule.older_than_ms) : "") },
     { id: "keep", narrow: 2, header: "Kept", width: "100px", cell: (row) => [row.rule.keep ? `${row.rule.keep} newest` : "", row.rule.max_bytes ? bytes(row.rule.max_bytes) : ""].filter(Boolean).join(", ") },
-    { id: "set", header: "Set", width: "150px", value: (row) => row.set_at, cell: (row) => <><Time at={row.set_at} /> by {row.set_by}</> },
+    { id: "set", header: "Set", width: "150px", value: (row) => row.set_at, cell: (row) => <><Time at={row.set_at} /> by {personText(row.set_by)}</> },
     { id: "acts", narrow: 2, header: "", width: "90px", cell: (row) => may("remove_retention_rule") && <button type="button" className="link-button" onClick={() => askFirst({ title: `Remove ${row.rule.name}`, will: "Nothing is removed by it any more.", act: "Remove", done: "Removed", onAct: () => ask(api.DELETE("/api/v1/retention/{name}", { params: { path: { name: row.rule.name } } })) })}>Remove …</button> },
   ];
   const button = may("put_retention_rule") && <button type="button" className="button" onClick={() => setMaking(true)}><Icon name="plus" size={14} /> New rule</button>;

@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -53,7 +54,7 @@ export function Secrets() {
     { id: "name", narrow: 1, header: "Secret", width: "minmax(120px, 1fr)", value: (row) => row.name, cell: (row) => <span className="mono">{row.name}</span> },
     { id: "source", narrow: 1, header: "From", width: "100px", cell: (row) => row.source },
     { id: "used", narrow: 2, header: "Used by", width: "minmax(140px, 2fr)", cell: (row) => (row.used_by.length ? row.used_by.map((flow) => <Link key={flow} to="/flows/$name" params={{ name: flow }}>{flow} </Link>) : <span className="muted">no flow</span>) },
-    { id: "set", header: "Set", width: "160px", value: (row) => row.set_at, cell: (row) => row.problem || (row.set_at > 0 && <><Time at={row.set_at} /> by {row.set_by}</>) },
+    { id: "set", header: "Set", width: "160px", value: (row) => row.set_at, cell: (row) => row.problem || (row.set_at > 0 && <><Time at={row.set_at} /> by {personText(row.set_by)}</>) },
     { id: "acts", narrow: 2, header: "", width: "180px", cell: (row) => <span className="row">{may("set_secret") && <button type="button" className="link-button" onClick={() => setChanging(row)}>New value …</button>}{may("remove_secret") && <button type="button" className="link-button" onClick={() => remove(row)}>Remove …</button>}</span> },
   ];
   const button = may("set_secret") && <button type="button" className="button primary" onClick={() => setChanging("new")}><Icon name="plus" size={14} /> Set a secret</button>;

@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
@@ -145,7 +146,7 @@ export function Tokens() {
     { id: "name", narrow: 1, header: "Name", width: "minmax(100px, 1fr)", value: (row) => row.name, cell: (row) => row.name },
     { id: "roles", narrow: 1, header: "Roles", width: "minmax(110px, 1.2fr)", cell: (row) => row.roles.join(", ") },
     { id: "projects", header: "Projects", width: "minmax(100px, 1.2fr)", cell: (row) => projectsOf(row) || <span className="muted">default</span> },
-    { id: "made", narrow: 2, header: "Made", width: "150px", value: (row) => row.made_at, cell: (row) => <><Time at={row.made_at} /> by {row.made_by}</> },
+    { id: "made", narrow: 2, header: "Made", width: "150px", value: (row) => row.made_at, cell: (row) => <><Time at={row.made_at} /> by {personText(row.made_by)}</> },
     { id: "expires", header: "Holds until", width: "110px", value: (row) => row.expires_at || null, cell: (row) => (row.expired ? "expired" : <Time at={row.expires_at} none="it is revoked" />) },
     { id: "used", header: "Last used", width: "110px", value: (row) => row.used_at, cell: (row) => <Time at={row.used_at} none="never" /> },
     { id: "acts", narrow: 2, header: "", width: "90px", cell: (row) => may("revoke_token") && <button type="button" className="link-button" onClick={() => revoke(row)} aria-label={`Revoke ${row.name}`}>Revoke …</button> },

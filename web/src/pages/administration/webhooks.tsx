@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
@@ -71,9 +72,9 @@ export function Webhooks() {
   const columns: Column<Webhook>[] = [
     { id: "url", narrow: 1, header: "Address", width: "minmax(180px, 2fr)", value: (row) => row.url, cell: (row) => <span title={row.url}>{row.url}</span> },
     { id: "on", narrow: 2, header: "When", width: "minmax(140px, 1.5fr)", cell: (row) => row.on.join(", ") },
-    { id: "of", narrow: 2, header: "Of", width: "minmax(80px, 1fr)", cell: (row) => row.flow || row.case || row.owner || <span className="muted">everything</span> },
+    { id: "of", narrow: 2, header: "Of", width: "minmax(80px, 1fr)", cell: (row) => row.flow || row.case || personText(row.owner) || <span className="muted">everything</span> },
     { id: "format", header: "Form", width: "90px", cell: (row) => `${row.format}${row.signed ? ", signed" : ""}` },
-    { id: "made", header: "Added", width: "150px", value: (row) => row.made_at, cell: (row) => <><Time at={row.made_at} /> by {row.made_by}</> },
+    { id: "made", header: "Added", width: "150px", value: (row) => row.made_at, cell: (row) => <><Time at={row.made_at} /> by {personText(row.made_by)}</> },
     {
       id: "acts", narrow: 2, header: "", width: "150px",
       cell: (row) => (

@@ -2,13 +2,17 @@ import { useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState, type ReactNode } from "react";
 import { api, ask, type Schemas } from "@/api/client";
-import { caseQuery, type CaseView } from "@/api/queries";
+import { caseDecisionsQuery, caseQuery, type CaseView, type ItemView } from "@/api/queries";
 import { Field } from "@/components/field";
 import { JsonTree } from "@/components/json-tree";
 import { Panel } from "@/components/page";
 import { EmptyState, Loaded, Loading } from "@/components/states-of-page";
+import { itemText } from "@/components/item-text";
+import { cameOf } from "@/components/recovery/decision-words";
 import { CandidateList, useCandidates } from "./compared-with";
-import { jobLines } from "./job-lines";
+import { failedRows } from "./failed-rows";
+import { repairsOf } from "./item-repairs";
+import { jobDifferences } from "./job-differences";
 
 type Difference = Schemas["ValueDifference"];
 
@@ -56,9 +60,16 @@ function Compared({ view, right }: { view: CaseView; right: string }) {
     <Loaded query={query}>
       {(found) => {
         const same = !found.flow_changed && !found.inputs.length && !found.jobs.length && !found.outputs.length;
-        if (same) return <EmptyState title="They do not differ" icon="check">Same flow, inputs, jobs and outputs.</EmptyState>;
+        if (same)
+          return (
+            <>
+              <EmptyState title="They do not differ" icon="check">Same flow, inputs, jobs and outputs.</EmptyState>
+              <Mended cases={[left, right]} />
+            </>
+          );
         return (
           <>
+            <Mended cases={[left, right]} />
             <Failed left={left} right={right} />
             {found.flow_changed && <p>The flow has changed between them.</p>}
             <Differences title="Inputs" left={left} right={right} rows={found.inputs} missing="not given" beside={(path, side) => isDefault(path, side === "left" ? view : other) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />
@@ -77,7 +88,7 @@ function isDefault(path: string, view: CaseView | undefined): boolean {
 }
 
 function Jobs({ left, right, jobs }: { left: string; right: string; jobs: readonly Schemas["JobDifference"][] }) {
-  const told = jobs.map((job) => ({ name: job.name, lines: jobLines(job) })).filter((job) => job.lines.length > 0);
+  const told = jobs.map((job) => ({ name: job.name, lines: jobDifferences(job) })).filter((job) => job.lines.length > 0);
   if (!told.length) return null;
   return (
     <Panel title="Jobs">
@@ -111,6 +122,7 @@ const FAILED_SHOWN = 20;
 function Failed({ left, right }: { left: string; right: string }) {
   const found = useQueries({ queries: [left, right].map((id) => failedItemsQuery(id)) }).map((each) => each.data ?? []);
   if (!found.some((each) => each.length)) return null;
+  const shown = found.map((items) => items.slice(0, FAILED_SHOWN));
   return (
     <Panel title="What failed">
       <table className="differences">
@@ -118,24 +130,31 @@ function Failed({ left, right }: { left: string; right: string }) {
           <Heads left={left} right={right} />
         </thead>
         <tbody>
-          <tr>
-            {found.map((items, at) => (
-              <td key={at}>
-                {items.length === 0 && <span className="muted">nothing</span>}
-                <ul className="plain-list">
-                  {items.slice(0, FAILED_SHOWN).map((item) => (
-                    <li key={item.item}>
-                      <Link to="/cases/$case" params={{ case: item.case }} search={{ view: "items", item: item.item }}>{item.item}</Link>: {item.fault?.message ?? "it failed"}
-                    </li>
-                  ))}
-                </ul>
-                {items.length > FAILED_SHOWN && <span className="muted">and more</span>}
-              </td>
-            ))}
-          </tr>
+          {failedRows(shown[0] ?? [], shown[1] ?? []).map((sides, row) => (
+            <tr key={(sides[0] ?? sides[1])?.item}>
+              {sides.map((item, side) => (
+                <td key={side} className="running-text">{item ? <FailedItem item={item} /> : row === 0 && !found[side]?.length && <span className="muted">nothing</span>}</td>
+              ))}
+            </tr>
+          ))}
+          {found.some((items) => items.length > FAILED_SHOWN) && (
+            <tr>
+              {found.map((items, side) => (
+                <td key={side}>{items.length > FAILED_SHOWN && <span className="muted">and more</span>}</td>
+              ))}
+            </tr>
+          )}
         </tbody>
       </table>
     </Panel>
+  );
+}
+
+function FailedItem({ item }: { item: ItemView }) {
+  return (
+    <>
+      <Link to="/cases/$case" params={{ case: item.case }} search={{ view: "items", item: item.item }}>{itemText(item)}</Link>: {item.fault?.message ?? "it failed"}
+    </>
   );
 }
 
@@ -193,5 +212,20 @@ function Differences({ rows, missing, beside, ...props }: DifferencesProps) {
         </tbody>
       </table>
     </Panel>
+  );
+}
+
+/** What repairs had to do with each of them: a result that a repair has made may look like any other. */
+function Mended({ cases }: { cases: readonly string[] }) {
+  const repairs = useQueries({ queries: cases.map((id) => caseDecisionsQuery(id)), combine: (all) => all.map((each) => repairsOf(each.data ?? [])) });
+  if (repairs.every((each) => !each.length)) return null;
+  return (
+    <ul className="rows" aria-label="What was mended">
+      {cases.map((id, side) => (
+        <li key={id} className="panel-note">
+          {id}: {repairs[side]?.length ? repairs[side].map((each) => `${itemText({ item: each.item ?? "", element: each.element })}: ${each.exlet}, ${cameOf(each)}`).join("; ") : "nothing was mended"}
+        </li>
+      ))}
+    </ul>
   );
 }

@@ -1,12 +1,15 @@
 /** The cases that a case can be compared with: of the same flow, the last that completed before all others. */
+import { useState } from "react";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { casesQuery, type CaseView } from "@/api/queries";
 import { caseState, wordOf } from "@/api/states";
 import { differingInputs, inputsText } from "@/components/case-inputs";
+import { plural } from "@/components/format";
 import { StateBadge } from "@/components/state-badge";
 import { Time } from "@/components/time";
 
 const OFFERED = 6;
+const MORE = 20;
 
 export interface Candidates {
   cases: readonly CaseView[];
@@ -20,14 +23,18 @@ export function useCandidates(view: CaseView): Candidates {
   const [newest, completed] = [useInfiniteQuery(casesQuery({ where: others })), useInfiniteQuery(casesQuery({ where: `${others} && status == 'completed'` }))];
   const good = completed.data?.pages[0]?.data[0];
   const near = (newest.data?.pages[0]?.data ?? []).filter((each) => each.id !== good?.id);
-  return { good, cases: [...(good ? [good] : []), ...near].slice(0, OFFERED), known: !newest.isPending && !completed.isPending };
+  return { good, cases: [...(good ? [good] : []), ...near], known: !newest.isPending && !completed.isPending };
 }
 
 export function CandidateList({ of, chosen, view, onChoose }: { of: Candidates; chosen: string | undefined; view: CaseView; onChoose: (id: string) => void }) {
-  const differing = differingInputs([view, ...of.cases]).get(view.flow);
+  const [most, setMost] = useState(OFFERED);
+  const offered = of.cases.filter((each, place) => place < most || each.id === chosen);
+  const hidden = of.cases.length - offered.length;
+  const differing = differingInputs([view, ...offered]).get(view.flow);
   return (
+    <>
     <ul className="compare-cases" aria-label={`Other cases of ${view.flow}`}>
-      {of.cases.map((each) => {
+      {offered.map((each) => {
         const inputs = inputsText(each, differing);
         return (
           <li key={each.id}>
@@ -44,5 +51,11 @@ export function CandidateList({ of, chosen, view, onChoose }: { of: Candidates; 
         );
       })}
     </ul>
+    {hidden > 0 && (
+      <button type="button" className="button quiet small" onClick={() => setMost(most + MORE)}>
+        More: {plural(Math.min(hidden, MORE), "earlier case")}
+      </button>
+    )}
+    </>
   );
 }

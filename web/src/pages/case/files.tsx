@@ -2,12 +2,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { requestBeginning } from "@/api/client";
-import { bytes } from "@/components/format";
+import { bytes, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { JsonTree } from "@/components/json-tree";
 import { LogView } from "@/components/log-view";
 import { Panel } from "@/components/page";
 import { ErrorState, Loading } from "@/components/states-of-page";
+import { isPlainDrawing } from "./plain-drawing";
 
 
 export interface FileRef {
@@ -72,7 +73,7 @@ export function Files({ title, value, of }: { title: string; value: unknown; of:
 }
 
 const BYTES_MAX = 1_000_000;
-const IMAGES: Record<string, string> = { png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp" };
+const IMAGES: Record<string, string> = { png: "image/png", jpg: "image/jpeg", jpeg: "image/jpeg", gif: "image/gif", webp: "image/webp", svg: "image/svg+xml" };
 const IMAGE_BYTES_MAX = 20_000_000;
 
 function Preview({ file, of }: { file: FileRef; of: string }) {
@@ -86,24 +87,56 @@ function Preview({ file, of }: { file: FileRef; of: string }) {
   });
   if (query.isError) return <ErrorState error={query.error} compact />;
   if (!query.data) return <Loading />;
-  if (image) return <ImagePreview blob={query.data.blob.slice(0, query.data.blob.size, image)} name={file.name} />;
-  return <TextPreview blob={query.data.blob} whole={query.data.whole} kind={kind} name={file.name} />;
+  const shown: Shown = { blob: image ? query.data.blob.slice(0, query.data.blob.size, image) : query.data.blob, whole: query.data.whole, sha256: file.sha256, name: file.name };
+  if (kind === "svg") return <DrawingPreview {...shown} />;
+  return image ? <ImagePreview {...shown} /> : <TextPreview {...shown} kind={kind} />;
 }
 
-function ImagePreview({ blob, name }: { blob: Blob; name: string }) {
+/** What there is of a file: it is known by its digest, for two files of a case may have one name and one size. */
+interface Shown {
+  blob: Blob;
+  whole: boolean;
+  sha256: string;
+  name: string;
+}
+
+function ImagePreview({ blob, sha256, name }: Shown) {
   const [address, setAddress] = useState("");
   useEffect(() => {
     const made = URL.createObjectURL(blob);
     setAddress(made);
     return () => URL.revokeObjectURL(made);
-  }, [blob.size, name]);
+  }, [sha256]);
   return address ? <img className="preview-image" src={address} alt={name} /> : null;
 }
 
-function TextPreview(props: { blob: Blob; whole: boolean; kind: string; name: string }) {
-  const query = useQuery({ queryKey: ["file-text", props.name, props.blob.size], queryFn: () => props.blob.text(), gcTime: 0 });
-  if (query.data === undefined) return <Loading />;
-  const text = query.data;
+function useText({ blob, sha256 }: Shown): string | undefined {
+  return useQuery({ queryKey: ["file-text", sha256], queryFn: () => blob.text(), gcTime: 0 }).data;
+}
+
+/** A drawing may have scripts: at an address of its own, which belongs to nobody, none of them reaches this app, however it is
+ * opened. One that draws parts of itself again and again is of any size when it is drawn, and would keep the page from answering. */
+function DrawingPreview(shown: Shown) {
+  const text = useText(shown);
+  const [address, setAddress] = useState("");
+  const drawn = text !== undefined && shown.whole && isPlainDrawing(text);
+  useEffect(() => {
+    if (!drawn) return undefined;
+    const reader = new FileReader();
+    reader.onload = () => setAddress(String(reader.result));
+    reader.readAsDataURL(shown.blob);
+    return () => {
+      reader.onload = null;
+    };
+  }, [shown.sha256, drawn]);
+  if (text === undefined) return <Loading />;
+  if (!drawn) return <TextPreview {...shown} kind="svg" />;
+  return address ? <img className="preview-image" src={address} alt={shown.name} /> : null;
+}
+
+function TextPreview(props: Shown & { kind: string }) {
+  const text = useText(props);
+  if (text === undefined) return <Loading />;
   const note = props.whole ? null : <p className="muted">Only the beginning is shown; download it for the rest.</p>;
   if (text.slice(0, 4000).includes("\u0000")) return <p className="muted">It is no text. Download it to look at it.</p>;
   if (props.kind === "json" && props.whole) {
@@ -125,6 +158,8 @@ function TextPreview(props: { blob: Blob; whole: boolean; kind: string; name: st
 }
 
 const ROWS_MAX = 200;
+const COLUMNS_MAX = 100;
+const CELL_CHARS_MAX = 500;
 
 /** The cells of a line; a cell in quotation marks may have separators. */
 export function cellsOf(line: string, separator: string): string[] {
@@ -145,18 +180,24 @@ export function cellsOf(line: string, separator: string): string[] {
   return [...cells, cell];
 }
 
+function shortened(cell: string): string {
+  return cell.length > CELL_CHARS_MAX ? `${cell.slice(0, CELL_CHARS_MAX)}…` : cell;
+}
+
 function TablePreview({ text, separator }: { text: string; separator: string }) {
   const lines = text.split(/\r?\n/).filter(Boolean);
   const [head = "", ...rest] = lines;
   const used = separator === "," && !head.includes(",") && head.includes(";") ? ";" : separator;
+  const heads = cellsOf(head, used);
+  const cut = heads.length - COLUMNS_MAX;
   return (
     <>
       <table className="preview-table">
         <thead>
           <tr>
-            {cellsOf(head, used).map((cell, at) => (
+            {heads.slice(0, COLUMNS_MAX).map((cell, at) => (
               <th key={at} scope="col">
-                {cell}
+                {shortened(cell)}
               </th>
             ))}
           </tr>
@@ -164,13 +205,14 @@ function TablePreview({ text, separator }: { text: string; separator: string }) 
         <tbody>
           {rest.slice(0, ROWS_MAX).map((line, row) => (
             <tr key={row}>
-              {cellsOf(line, used).map((cell, at) => (
-                <td key={at}>{cell}</td>
+              {cellsOf(line, used).slice(0, COLUMNS_MAX).map((cell, at) => (
+                <td key={at}>{shortened(cell)}</td>
               ))}
             </tr>
           ))}
         </tbody>
       </table>
+      {cut > 0 && <p className="muted">{plural(cut, "more column")} not shown; download it for all.</p>}
       {rest.length > ROWS_MAX && <p className="muted">{rest.length - ROWS_MAX} more rows</p>}
     </>
   );

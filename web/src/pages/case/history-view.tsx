@@ -1,9 +1,11 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { useMay } from "@/api/session";
 import { DataTable, type Column } from "@/components/data-table";
-import { clock, exact, plural } from "@/components/format";
+import { plural } from "@/components/format";
+import { Time } from "@/components/time";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Word } from "@/components/word";
 import { HISTORY_LAST, historyQuery, type HistoryEntry } from "./queries";
@@ -53,8 +55,8 @@ export default function HistoryView({ id }: { id: string }) {
   const cut = !all && query.data?.length === HISTORY_LAST;
   const columns = useMemo<Column<Entry>[]>(
     () => [
-      { id: "at", narrow: 1, header: "When", width: "84px", cell: (entry) => <time dateTime={new Date(entry.at).toISOString()} title={exact(entry.at)}>{clock(entry.at)}</time> },
-      { id: "who", narrow: 2, narrowCell: (entry) => <>{entry.by || entry.source}{entry.message && `: ${entry.message}`}{entry.exlet && <> · <Word of="exlet" /> {entry.exlet}</>}</>, header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => entry.by || entry.source },
+      { id: "at", narrow: 1, header: "When", width: "96px", cell: (entry) => <Time at={entry.at} /> },
+      { id: "who", narrow: 2, narrowCell: (entry) => <>{personText(entry.by) || entry.source}{entry.message && `: ${entry.message}`}{entry.exlet && <> · <Word of="exlet" /> {entry.exlet}</>}</>, header: "Who", width: "minmax(172px, 0.9fr)", cell: (entry) => personText(entry.by) || entry.source },
       { id: "what", narrow: 1, header: "What", width: "minmax(110px, 0.7fr)", cell: (entry) => <>{entry.what === "offered" ? <Word of="offered" /> : whatWord(entry)}{entry.times > 1 && <span className="muted"> {plural(entry.times, "time")}</span>}</> },
       {
         id: "item",

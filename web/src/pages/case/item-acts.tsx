@@ -1,9 +1,13 @@
 /** What can be done with one item, and what its job asks for beside what it used. */
 import { useQuery } from "@tanstack/react-query";
+import { Link, useNavigate } from "@tanstack/react-router";
+import { useState } from "react";
 import { api, ask } from "@/api/client";
-import type { ItemView } from "@/api/queries";
+import { caseQuery, whyQuery, type ItemView } from "@/api/queries";
 import { useMayAll } from "@/api/session";
 import { useQuestion } from "@/components/acts";
+import { CaseActDialog } from "@/components/case-act-dialog";
+import { CASE_ACTS, labelFor, type CaseAct } from "@/components/case-acts";
 import { bytes, duration, percent, plural } from "@/components/format";
 import { Menu, type MenuAct } from "@/components/menu";
 import { Facts, Panel } from "@/components/page";
@@ -52,6 +56,41 @@ export function ItemActs({ view }: { view: ItemView }) {
       {offered.length > 0 && <Menu label={`Acts on ${item}`} className="button small" acts={offered} />}
       {question}
     </>
+  );
+}
+
+/** What can be done about an item that has failed, and that its case goes on without: only what the server will do. */
+export function FailedItemActs({ view }: { view: ItemView }) {
+  const may = useMayAll();
+  const navigate = useNavigate();
+  const [act, setAct] = useState<CaseAct | null>(null);
+  const { case: id, item } = view;
+  const failed = view.state === "failed";
+  const of = useQuery({ ...caseQuery(id), enabled: failed }).data;
+  const failure = useQuery({ ...whyQuery(`${id}:${item}`), enabled: failed }).data?.repairs?.find((each) => each.group);
+  const group = failure?.group;
+  if (!failed || !of) return null;
+  const again = CASE_ACTS.find((each) => each.name === "rerun-failed" && may(each.operation) && each.fits(of));
+  return (
+    <div className="row wrap" role="group" aria-label={`What can be done about ${item}`}>
+      {again && (
+        <button type="button" className="button small" onClick={() => setAct(again)}>
+          {labelFor(again, of)}
+        </button>
+      )}
+      {group && may("add_rule") && (
+        <Link to="/failures/$group/teach" params={{ group }} className="button small">
+          Teach for the next time
+        </Link>
+      )}
+      {group && (
+        <Link to="/failures/$group" params={{ group }} search={{ decision: failure?.id }} className="button small">
+          Its cause in Failures
+        </Link>
+      )}
+      {!of.ended_at && <span className="muted">The case goes on without it; once it is over, what failed can be run again.</span>}
+      <CaseActDialog act={act} cases={[of]} onClose={() => setAct(null)} onDone={(made) => made[0] && void navigate({ to: "/cases/$case", params: { case: made[0] }, search: {} })} />
+    </div>
   );
 }
 

@@ -1,10 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { ApiError } from "@/api/errors";
 import type { ItemView } from "@/api/queries";
 import { DetailsPane } from "@/components/drawer";
 import { bytes, duration, plural } from "@/components/format";
+import { elementOf } from "@/components/item-text";
 import { JsonTree } from "@/components/json-tree";
 import { LogView } from "@/components/log-view";
 import { Facts, Panel } from "@/components/page";
@@ -14,8 +15,9 @@ import { Time } from "@/components/time";
 import { Why } from "@/components/why";
 import { AskedTask, isAsked, ItemState } from "./asked-task";
 import { Files } from "./files";
-import { Asked, ItemActs } from "./item-acts";
-import { elementOf, itemQuery, readLog } from "./queries";
+import { Asked, FailedItemActs, ItemActs } from "./item-acts";
+import type { Job } from "../jobs/needs";
+import { itemQuery, jobQuery, readLog } from "./queries";
 import { AttemptRan, Ran, triesOf } from "./ran";
 import { ItemRepairs } from "./item-repairs";
 
@@ -34,6 +36,7 @@ function ItemParts({ view }: { view: ItemView }) {
   return (
     <>
       <Why subject={`${view.case}:${view.item}`} />
+      <FailedItemActs view={view} />
       <Facts
         facts={[
           ["State", <ItemState key="state" item={view} />],
@@ -44,13 +47,13 @@ function ItemParts({ view }: { view: ItemView }) {
           ["Began", <Time key="began" at={view.created_at} />],
           ["Took", <Ran key="took" item={view} />],
           ["Fault", view.fault && `${view.fault.name} (${view.fault.category})`],
-          ["From cache", view.cached_from],
+          ["From cache", view.cached_from && <MadeBy key="from" job={view.cached_from} />],
           ["Cache", view.cache_reason],
           ["Left running", view.left_running],
         ]}
       />
       <ItemRepairs caseId={view.case} item={view.item} job={view.job} />
-      {view.job && <JobLog key={view.job} job={view.job} attempts={triesOf(view)} endedWell={view.state === "completed" || view.state === "cached"} />}
+      {view.job && <JobLog key={view.job} job={view.job} view={view} />}
       {view.job && <Asked job={view.job} view={view} />}
       {view.attempts.length > 0 && <Attempts view={view} />}
       {view.command && (
@@ -77,6 +80,13 @@ function ItemParts({ view }: { view: ItemView }) {
       )}
     </>
   );
+}
+
+/** The job that made a result which was taken over, on the page of its case. */
+function MadeBy({ job }: { job: string }) {
+  const id = job.slice(0, job.lastIndexOf("/"));
+  const made = useQuery(jobQuery(job)).data as Job | undefined;
+  return <Link to="/cases/$case" params={{ case: id }} search={made ? { view: "items", item: made.spec.item } : {}}>{job}</Link>;
 }
 
 function Attempts({ view }: { view: ItemView }) {
@@ -154,7 +164,17 @@ function useLog(job: string, attempt: number) {
   return { log, error };
 }
 
-function JobLog({ job, attempts, endedWell }: { job: string; attempts: number; endedWell: boolean }) {
+/** By what an attempt failed, or the last one; empty if that is not told. Nothing of one that ended well, or has not ended. */
+export function failureOf(view: Pick<ItemView, "state" | "fault" | "attempts">, attempt: number): string | undefined {
+  const of = attempt ? view.attempts.findLast((each) => each.number === attempt) : view.attempts.at(-1);
+  const isLast = of === view.attempts.at(-1);
+  if (of?.fault) return of.fault.message;
+  return isLast && view.state === "failed" ? (view.fault?.message ?? "") : undefined;
+}
+
+function JobLog({ job, view }: { job: string; view: ItemView }) {
+  const attempts = triesOf(view);
+  const endedWell = view.state === "completed" || view.state === "cached";
   const route = getRouteApi("/cases/$case");
   const { line } = route.useSearch();
   const navigate = route.useNavigate();
@@ -180,7 +200,7 @@ function JobLog({ job, attempts, endedWell }: { job: string; attempts: number; e
       {error !== null && <ErrorState error={error} compact />}
       {log.text ? (
         <div className="item-log">
-          <LogView text={log.text} label={`Log of ${job}`} line={line} well={endedWell && (attempt === 0 || attempt === attempts)} live={!log.over} onLine={(at) => void navigate({ search: (before) => ({ ...before, line: at }), replace: true })} />
+          <LogView key={attempt} text={log.text} label={`Log of ${job}`} line={line} well={endedWell && (attempt === 0 || attempt === attempts)} live={!log.over} failure={failureOf(view, attempt)} onLine={(at) => void navigate({ search: (before) => ({ ...before, line: at }), replace: true })} />
         </div>
       ) : (
         error === null && <p className="panel-note muted">{log.note || (log.over ? "It printed nothing." : "Nothing printed yet.")}</p>

@@ -1,15 +1,17 @@
 /** What was done about the failures of an item: by which rule, what that changed, and what came of it. */
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { whyQuery } from "@/api/queries";
 import { Panel } from "@/components/page";
 import { cameOf, changes } from "@/components/recovery/decision-words";
+import { ExletSteps } from "@/components/recovery/exlet-steps";
 import { primitivesOf } from "@/components/recovery/exlets";
 import { decisionQuery, ruleSetQuery, type DecisionView, type Flow } from "@/components/recovery/queries";
 import { ruleWords, treeKey } from "@/components/recovery/rule-walk";
 import { Time } from "@/components/time";
 import type { Job } from "../jobs/needs";
-import { jobQuery } from "./queries";
+import { flowOfCaseQuery, jobQuery } from "./queries";
 import { WhereTold } from "./told-notice";
 
 const SHOWN = 10;
@@ -51,27 +53,35 @@ function RepairText({ decision }: { decision: DecisionView }) {
         <DecidedBy decision={decision} /> did <strong>{decision.exlet}</strong>: {cameOf(decision)} <span className="muted"><Time at={decision.at} /></span>
       </p>
       <About decision={decision} />
+      <DoneByHand decision={decision} />
       {decision.result === "told" && <WhereTold />}
     </>
   );
 }
 
 export function DecidedBy({ decision }: { decision: DecisionView }) {
-  if (!decision.rules || decision.rule === null) return <>{decision.ordered_by || "a person"}</>;
+  if (!decision.rules || decision.rule === null) return <>{personText(decision.ordered_by) || "a person"}</>;
   return (
     <>
       <Link to="/rules/$name" params={{ name: decision.rules }} search={{ tree: treeKey(decision.type, decision.tree), rule: decision.rule }}>
         {ruleWords({ ...decision, task: decision.tree })}
       </Link>
-      {decision.ordered_by && `, applied by ${decision.ordered_by},`}
+      {decision.ordered_by && `, applied by ${personText(decision.ordered_by)},`}
     </>
   );
 }
 
-/** The exlet as the rules had it that decided; of what a person chose it is not known. */
+/** The exlet as the rules had it that decided; what a person chose is known by the case that did it. */
 export function useExlet(decision: DecisionView | undefined): Flow | undefined {
   const set = useQuery({ ...ruleSetQuery(decision?.rules ?? "", decision?.version || undefined), enabled: Boolean(decision?.rules), retry: false });
-  return decision && set.data?.rules?.exlets?.[decision.exlet];
+  const own = useQuery({ ...flowOfCaseQuery(decision?.exlet_case ?? ""), enabled: Boolean(decision?.exlet_case) && !decision?.rules, retry: false });
+  return decision && (set.data?.rules?.exlets?.[decision.exlet] ?? (own.data as Flow | undefined));
+}
+
+/** What a person had done by hand: with which values a result came to be stands nowhere else. */
+function DoneByHand({ decision }: { decision: DecisionView }) {
+  const flow = useExlet(decision.rules ? undefined : decision);
+  return flow ? <ExletSteps flow={flow} /> : null;
 }
 
 /** What its author says that the exlet does. */

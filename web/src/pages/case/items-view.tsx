@@ -1,15 +1,17 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { useCallback, useEffect, useMemo } from "react";
+import { useCallback, useEffect, useMemo, useState } from "react";
 import type { ItemView } from "@/api/queries";
 import { DataTable, type Column } from "@/components/data-table";
+import { Icon } from "@/components/icon";
+import { elementOf } from "@/components/item-text";
 import { RowReason } from "@/components/row-reason";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { WhereField } from "@/components/where-field";
 import { ITEM_NAMES, ITEM_PLACES } from "@/components/where-names";
 import { AskedTask, isAsked, ItemState } from "./asked-task";
-import { elementOf, itemsQuery, itemState } from "./queries";
+import { hasWords, itemsQuery, itemState } from "./queries";
 import { Ran, ranMs, triesOf } from "./ran";
 
 const route = getRouteApi("/cases/$case");
@@ -22,13 +24,18 @@ function ItemWhy({ item }: { item: ItemView }) {
   return <RowReason text={item.why} />;
 }
 
+/** Where it runs, or ran last; what waits may yet run anywhere. */
+function pilotOf(item: ItemView): string {
+  return item.state === "waiting" ? "" : (item.pilot ?? item.attempts.at(-1)?.pilot ?? "");
+}
+
 const COLUMNS: readonly Column<ItemView>[] = [
   { id: "state", narrow: 1, header: "State", width: "124px", value: (item) => item.state, cell: (item) => <ItemState item={item} /> },
-  { id: "item", narrow: 1, header: "Item", width: "minmax(140px, 1fr)", value: (item) => item.item, cell: (item) => <>{item.item} {elementOf(item) && <span className="muted">{elementOf(item)}</span>}</> },
+  { id: "item", narrow: 1, header: "Item", width: "minmax(140px, 1fr)", fits: (item) => `${item.item} ${elementOf(item)}`, value: (item) => item.item, cell: (item) => <>{item.item} {elementOf(item) && <span className="muted">{elementOf(item)}</span>}</> },
   { id: "kind", header: "Kind", width: "80px", value: (item) => item.kind, cell: (item) => item.kind },
   { id: "why", narrow: 2, header: "Why", width: "minmax(160px, 2fr)", cell: (item) => <ItemWhy item={item} /> },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", isBlank: (item) => !triesOf(item), value: triesOf, cell: (item) => triesOf(item) || "" },
-  { id: "pilot", header: "Pilot", width: "minmax(120px, 0.8fr)", isBlank: (item) => !(item.pilot ?? item.attempts.at(-1)?.pilot), value: (item) => item.pilot, cell: (item) => item.pilot ?? item.attempts.at(-1)?.pilot ?? "" },
+  { id: "pilot", header: "Pilot", width: "minmax(120px, 0.8fr)", isBlank: (item) => !pilotOf(item), value: pilotOf, cell: pilotOf },
   { id: "began", narrow: 2, header: "Began", width: "96px", value: (item) => item.created_at, cell: (item) => <Time at={item.created_at} /> },
   { id: "took", header: "Took", width: "92px", align: "end", value: (item) => ranMs(item, Date.now()), cell: (item) => <Ran item={item} /> },
 ];
@@ -36,10 +43,33 @@ const COLUMNS: readonly Column<ItemView>[] = [
 /** Beside an item's pane there is room for these. */
 const BESIDE = COLUMNS.filter(({ id }) => ["state", "item", "why", "took"].includes(id));
 
+const PAUSE_MS = 300;
+
+/** Words of an item: the server looks for them, as soon as nobody types any more. */
+function FindItem({ value, onFind }: { value: string; onFind: (words: string) => void }) {
+  const [text, setText] = useState(value);
+  const [before, setBefore] = useState(value);
+  if (before !== value) {
+    setBefore(value);
+    if (text.trim() !== value) setText(value);
+  }
+  useEffect(() => {
+    if (text.trim() === value) return undefined;
+    const timer = setTimeout(() => onFind(text.trim()), PAUSE_MS);
+    return () => clearTimeout(timer);
+  }, [text, value, onFind]);
+  return (
+    <label className="search-field">
+      <Icon name="search" size={14} />
+      <input type="search" aria-label="Find an item" placeholder="Find an item: sample, job or error" title="Words of its name, of what it is for, or of why it failed" value={text} onChange={(event) => setText(event.target.value)} onKeyDown={(event) => event.key === "Enter" && onFind(text.trim())} />
+    </label>
+  );
+}
+
 export default function ItemsView({ id }: { id: string }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const query = useInfiniteQuery(itemsQuery(id, { name: search.name, state: itemState(search.state), where: search.where }));
+  const query = useInfiniteQuery(itemsQuery(id, { name: search.name, state: itemState(search.state), where: search.where, also: hasWords(search.find) }));
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.data) ?? [], [query.data]);
   const onEnd = useCallback(() => {
@@ -50,6 +80,8 @@ export default function ItemsView({ id }: { id: string }) {
   useEffect(() => {
     if (goesOn) onEnd();
   }, [goesOn, onEnd]);
+  const onFind = useCallback((find: string) => void navigate({ search: (before) => ({ ...before, find: find || undefined }), replace: true }), [navigate]);
+  const narrowed = Boolean(search.state || search.name || search.where || search.find);
   return (
     <div className="timeline">
       <div className="toolbar items-toolbar">
@@ -68,7 +100,10 @@ export default function ItemsView({ id }: { id: string }) {
             {search.name} ×
           </Link>
         )}
-        <WhereField label="Condition for items" value={search.where ?? ""} names={ITEM_NAMES} places={ITEM_PLACES} placeholder="words, or attempts > 1 && state == 'completed'" error={search.where ? query.error : null} onSearch={(where) => void navigate({ search: (before) => ({ ...before, where: where.trim() || undefined }) })} />
+      </div>
+      <div className="toolbar items-search">
+        <FindItem value={search.find ?? ""} onFind={onFind} />
+        <WhereField label="Condition for items" value={search.where ?? ""} names={ITEM_NAMES} places={ITEM_PLACES} placeholder="a condition: attempts > 1 && state == 'completed'" error={search.where ? query.error : null} onSearch={(where) => void navigate({ search: (before) => ({ ...before, where: where.trim() || undefined }) })} />
       </div>
       {(query.isPending || (goesOn && !rows.length)) && <Loading lines={6} />}
       {query.isError && !search.where && <ErrorState error={query.error} again={() => void query.refetch()} />}
@@ -83,7 +118,7 @@ export default function ItemsView({ id }: { id: string }) {
           onOpen={(item) => void navigate({ search: (before) => ({ ...before, item: item.item, line: undefined }), replace: Boolean(search.item) })}
           onEnd={onEnd}
           empty={
-            <EmptyState title={search.state || search.name || search.where ? "No item matches" : "Nothing has begun yet"} icon="filter" action={search.state || search.where || search.name ? <Link from="/cases/$case" to="." search={{ view: "items" }} className="button">Show all items</Link> : undefined} />
+            <EmptyState title={narrowed ? "No item matches" : "Nothing has begun yet"} icon="filter" action={narrowed ? <Link from="/cases/$case" to="." search={{ view: "items" }} className="button">Show all items</Link> : undefined} />
           }
         />
       )}

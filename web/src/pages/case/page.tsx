@@ -1,22 +1,22 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, startTransition, Suspense, useCallback, useDeferredValue, useEffect, useState } from "react";
-import type { Schemas } from "@/api/client";
-import { caseDecisionsQuery, caseQuery, laterRunQuery, whyQuery, type CaseView } from "@/api/queries";
-import { useMay, useMayAll } from "@/api/session";
+import { caseFlowFileQuery, caseQuery, laterRunQuery, whyQuery, type CaseView } from "@/api/queries";
+import { useMayAll } from "@/api/session";
 import { caseState, wordOf } from "@/api/states";
 import { useKeys } from "@/app/keys";
-import { usePhone } from "@/app/screen";
+import { usePhone } from "@/app/screen-widths";
 import { ActionRow } from "@/components/action-buttons";
 import { caseAction, goTo, type Action } from "@/components/actions";
 import { CaseActDialog } from "@/components/case-act-dialog";
-import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
+import { CASE_ACTS, labelFor, type CaseAct } from "@/components/case-acts";
 import { CaseInputs } from "@/components/case-inputs";
-import { CaseProgress, itemsBegun } from "@/components/case-progress";
+import { CaseProgress, FailedItems, failedText, itemsBegun } from "@/components/case-progress";
 import { CopyButton } from "@/components/copy-button";
 import { WithDetails } from "@/components/drawer";
-import { Icon } from "@/components/icon";
 import { Menu } from "@/components/menu";
+import { NewerFlow } from "@/components/newer-flow";
 import { Page } from "@/components/page";
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge, StateIcon } from "@/components/state-badge";
@@ -27,6 +27,7 @@ import { Why } from "@/components/why";
 import { standsStill } from "../cases/waiting-reasons";
 import { exletOfNode } from "./queries";
 import { VIEWS, type View } from "./search";
+import { TeachAct, useFailuresToTeach } from "./to-teach";
 import { ToldNotice } from "./told-notice";
 import { TriedInVain } from "./tried-in-vain";
 import "./case.css";
@@ -40,11 +41,12 @@ const HistoryView = lazy(() => import("./history-view"));
 const DataView = lazy(() => import("./data-view"));
 const MessagesView = lazy(() => import("./messages-view"));
 const CompareView = lazy(() => import("./compare-view"));
+const FlowFile = lazy(() => import("@/components/flow-file"));
 
 const route = getRouteApi("/cases/$case");
 const LATE_MS = 300;
 
-const WORDS: Record<View, string> = { graph: "Graph", timeline: "Timeline", items: "Items", history: "History", data: "Inputs and outputs", messages: "Messages", compare: "Compare" };
+const WORDS: Record<View, string> = { graph: "Graph", timeline: "Timeline", items: "Items", history: "History", data: "Inputs and outputs", messages: "Messages", compare: "Compare", file: "Flow file" };
 
 /** Whether what was drawn is on the screen: what takes long to load or to draw comes after it. */
 function usePainted(): boolean {
@@ -72,10 +74,11 @@ export default function CasePage() {
   const { view = "graph", item, node } = route.useSearch();
   const navigate = route.useNavigate();
   const phone = usePhone();
+  const may = useMayAll();
   const query = useQuery(caseQuery(id));
   // What stands above all the rest, which would move if it came later.
   const why = useQuery(whyQuery(id));
-  const toTeach = useFailureToTeach(query.data);
+  const toTeach = useFailuresToTeach(query.data);
   const isLate = useIsLate(toTeach === undefined);
   const close = useCallback(() => void navigate({ search: (before) => ({ ...before, item: undefined, node: undefined, line: undefined }) }), [navigate]);
   useKeys(
@@ -92,6 +95,7 @@ export default function CasePage() {
     );
   }
   const data = query.data;
+  const offered = firstAct(data, may);
   const exlet = view === "graph" && !item ? exletOfNode(node) : null;
   const details = item ? <ItemDetails key={item} caseId={data.id} item={item} onClose={close} /> : exlet && <ExletDetails key={node} caseId={data.id} {...exlet} onClose={close} />;
   return (
@@ -118,17 +122,22 @@ export default function CasePage() {
           ) : (
             <StateBadge state={caseState(data)} word={data.status === "running" ? undefined : wordOf(data.status)} />
           )}
+          {failedText(data) && (
+            <span className="case-waits">
+              <FailedItems view={data} />
+            </span>
+          )}
         </>
       }
       lead={<Lead view={data} />}
       actions={
         <>
-          {toTeach && <TeachLink failure={toTeach} />}
+          {toTeach && <TeachAct failures={toTeach} />}
           <Acts view={data} onMade={(made) => void navigate({ to: "/cases/$case", params: { case: made }, search: {} })} />
         </>
       }
     >
-      <Why subject={data.id} facts={phone ? 1 : 3} />
+      <Why subject={data.id} facts={phone ? 1 : 3} offered={offered && labelFor(offered, data)} />
       {(data.status === "failed" || data.held.length > 0) && <TriedInVain repairs={why.data?.repairs ?? []} />}
       {!data.ended_at && <ToldNotice repairs={why.data?.repairs ?? []} />}
       {standsStill(data) && /no pilot/i.test([why.data?.sentence, ...(why.data?.facts ?? [])].join(" ")) && <ActionRow label="What can be done" actions={aboutWaiting(data)} />}
@@ -146,6 +155,7 @@ export default function CasePage() {
           {view === "data" && <DataView view={data} />}
           {view === "messages" && <MessagesView id={data.id} />}
           {view === "compare" && <CompareView view={data} />}
+          {view === "file" && <FlowFile query={caseFlowFileQuery(data.id)} />}
         </Suspense>
       </WithDetails>
     </Page>
@@ -171,7 +181,8 @@ function Lead({ view }: { view: CaseView }) {
       </span>
       <span>
         started <Time at={view.started_at} />
-        {view.owner && ` by ${view.owner}`}
+        {view.owner && ` by ${personText(view.owner)}`}
+        {view.schedule && <>, schedule <Link to="/schedules" search={{ name: view.schedule }}>{view.schedule}</Link></>}
       </span>
       <span>
         {view.ended_at ? "took" : "for"} <Duration from={view.started_at} to={view.ended_at} />
@@ -187,6 +198,7 @@ function Lead({ view }: { view: CaseView }) {
         </span>
       )}
       {view.ended_at > 0 && <LaterRun view={view} />}
+      <NewerFlow view={view} before="its flow has changed since:" />
       <CaseInputs view={view} />
       <span className="case-lead-bar">
         <CaseProgress view={view} />
@@ -208,19 +220,14 @@ function LaterRun({ view }: { view: CaseView }) {
 
 /** What a person most often wants to do with a case in this state. */
 function usualAct(view: CaseView): CaseAct["name"] {
-  if (view.status === "failed") return "rerun-failed";
+  if (view.status === "failed" || failedText(view)) return "rerun-failed";
   if (view.status === "suspended") return "resume";
   return view.held.length ? "try-again" : "rerun";
 }
 
-/** Something that failed here and that no rule has mended; `undefined` as long as that is not known. */
-function useFailureToTeach(view: CaseView | undefined): Schemas["DecisionView"] | null | undefined {
-  const may = useMay("add_rule");
-  const wanted = may && view !== undefined && (view.status === "failed" || view.held.length > 0);
-  const decisions = useQuery({ ...caseDecisionsQuery(view?.id ?? ""), enabled: wanted });
-  if (!wanted) return null;
-  const found = decisions.data?.find((each) => each.group && !each.replaced_by && each.result !== "recovered" && each.handling !== "rejected" && each.handling !== "run-again" && each.handling !== "settled");
-  return decisions.isPending ? undefined : (found ?? null);
+/** That act, if the case lets it be done, and the caller may. */
+function firstAct(view: CaseView, may: (operation: string) => boolean): CaseAct | undefined {
+  return CASE_ACTS.find((each) => each.name === usualAct(view) && may(each.operation) && each.fits(view));
 }
 
 /** Whether it has been waited for as long as a page may wait for what only stands among its acts. */
@@ -237,31 +244,29 @@ function useIsLate(waits: boolean): boolean {
   return waits && isLate;
 }
 
-/** To the page that teaches a rule for what failed. */
-function TeachLink({ failure }: { failure: Schemas["DecisionView"] }) {
-  return (
-    <Link to="/failures/$group/teach" params={{ group: failure.group }} search={{ decision: failure.id }} className="button">
-      <Icon name="rules" size={14} /> Teach a repair
-    </Link>
-  );
-}
-
 function Acts({ view, onMade }: { view: CaseView; onMade: (made: string) => void }) {
   const may = useMayAll();
   const navigate = route.useNavigate();
   const [act, setAct] = useState<CaseAct | null>(null);
   const offered = CASE_ACTS.filter((each) => may(each.operation) && each.fits(view));
-  const first = offered.find((each) => each.name === usualAct(view));
-  if (!offered.length) return null;
-  const withInputs = { id: "inputs", label: "Run again with other inputs", hint: "A form with the inputs of this case, to change before it starts.", run: () => void navigate({ to: "/run/$flow", params: { flow: view.flow }, search: { rerun_of: view.id } }) };
+  const first = firstAct(view, may);
+  if (!offered.length && !act) return null;
+  const isHeld = !view.ended_at && view.held.length > 0;
+  const mayRunAnew = isHeld ? may("start") : offered.some((each) => each.name === "rerun");
+  const withInputs = {
+    id: "inputs",
+    label: "Run again with other inputs …",
+    hint: `A form with the inputs of this case, to change before it starts.${isHeld ? " It says what becomes of this one." : ""}`,
+    run: () => void navigate({ to: "/run/$flow", params: { flow: view.flow }, search: isHeld ? { inputs_of: view.id } : { rerun_of: view.id } }),
+  };
   return (
     <>
       {first && (
         <button type="button" className="button" onClick={() => setAct(first)}>
-          {first.label}
+          {labelFor(first, view)}
         </button>
       )}
-      <Menu label="More actions" acts={[...(offered.some((each) => each.name === "rerun") && !view.parent && !view.mends && hasInputs(view) ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: each.label, hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
+      <Menu label="More actions" acts={[...(mayRunAnew && !view.parent && !view.mends && hasInputs(view) ? [withInputs] : []), ...offered.filter((each) => each !== first).map((each) => ({ id: each.name, label: labelFor(each, view), hint: each.will(1), danger: each.danger, run: () => setAct(each) }))]} />
       <CaseActDialog act={act} cases={[view]} onClose={() => setAct(null)} onDone={(made) => made[0] && onMade(made[0])} />
     </>
   );

@@ -1,5 +1,6 @@
 import { infiniteQueryOptions, keepPreviousData, queryOptions } from "@tanstack/react-query";
-import { api, ask, askPage, requestJson, type Schemas } from "@/api/client";
+import { api, ask, askPage, requestExactly, requestJson, type Schemas } from "@/api/client";
+import { quoted } from "@/api/queries";
 
 export type Graph = Schemas["GraphView"];
 export type GraphNode = Schemas["GraphNode"];
@@ -31,6 +32,15 @@ export function flowOfCaseQuery(id: string) {
   });
 }
 
+/** The same with every number as it was written, for the form that starts it again. */
+export function exactFlowOfCaseQuery(id: string) {
+  return queryOptions({
+    queryKey: ["flow of case", id, "exact"],
+    queryFn: ({ signal }) => requestExactly<Schemas["Flow"]>(`/api/v1/cases/${encodeURIComponent(id)}/flow`, { signal }),
+    staleTime: Infinity,
+  });
+}
+
 type ItemState = NonNullable<NonNullable<Parameters<typeof itemsQuery>[1]>["state"]>;
 const ITEM_STATES = ["staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"] as const;
 
@@ -38,7 +48,13 @@ export function itemState(word: string | undefined): ItemState | undefined {
   return ITEM_STATES.find((state) => state === word);
 }
 
-export function itemsQuery(id: string, wish: { name?: string; state?: (typeof ITEM_STATES)[number]; where?: string }) {
+/** The condition that an item has each of these words, however they are written. */
+export function hasWords(find: string | undefined): string | undefined {
+  const words = (find ?? "").toLowerCase().split(/\s+/).filter(Boolean);
+  return words.map((word) => `text.contains(${quoted(word)})`).join(" && ") || undefined;
+}
+
+export function itemsQuery(id: string, wish: { name?: string; state?: (typeof ITEM_STATES)[number]; where?: string; also?: string }) {
   return infiniteQueryOptions({
     queryKey: ["case", id, "items", wish],
     initialPageParam: "",
@@ -47,11 +63,6 @@ export function itemsQuery(id: string, wish: { name?: string; state?: (typeof IT
     getNextPageParam: (page) => page.next || (page.data.length === 200 ? page.data.at(-1)?.place : undefined) || undefined,
     placeholderData: keepPreviousData,
   });
-}
-
-/** What an item of a loop is for, where its number does not say it already: `measure[0]` is for `m31`, `count[3]` for 3. */
-export function elementOf({ item, element }: { item: string; element: string }): string {
-  return item.endsWith(`[${element}]`) ? "" : element;
 }
 
 export function itemQuery(id: string, item: string) {

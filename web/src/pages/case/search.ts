@@ -1,6 +1,6 @@
 import { known, oneOf, text, whole } from "@/app/search-params";
 
-export const VIEWS = ["graph", "timeline", "items", "history", "data", "messages", "compare"] as const;
+export const VIEWS = ["graph", "timeline", "items", "history", "data", "messages", "compare", "file"] as const;
 export type View = (typeof VIEWS)[number];
 
 /** What the page keeps in its address: which view, which item is looked at, and how far the view is narrowed. */
@@ -12,11 +12,13 @@ export function search(raw: Record<string, unknown>) {
     name: text(raw, "name"),
     state: text(raw, "state"),
     where: text(raw, "where"),
+    find: text(raw, "find"),
     full: oneOf(raw, "full", ["yes"] as const),
     entries: oneOf(raw, "entries", ["all"] as const),
     with: text(raw, "with"),
     from: whole(raw, "from"),
     to: whole(raw, "to"),
+    idle: oneOf(raw, "idle", ["folded", "shown"] as const),
     line: whole(raw, "line"),
   });
 }

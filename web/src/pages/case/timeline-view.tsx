@@ -1,10 +1,12 @@
 import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useEffect, useMemo, useRef, useState } from "react";
 import { useTheme } from "@/app/theme";
-import { usePhone } from "@/app/screen";
-import { clock, number, plural } from "@/components/format";
+import { usePhone } from "@/app/screen-widths";
+import { clock, duration, number, plural } from "@/components/format";
+import { CheckField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
+import { folding, idleMs, idleStretches, isMostlyIdle, UNFOLDED, type Folding } from "./idle-time";
 import type { TimelineRow } from "./queries";
 import { useTimeline } from "./timeline-rows";
 import { barAt, drawTimeline, LABEL_PX, ROW_PX, TOP_PX, type Span } from "./timeline-drawing";
@@ -12,12 +14,16 @@ import { barAt, drawTimeline, LABEL_PX, ROW_PX, TOP_PX, type Span } from "./time
 const route = getRouteApi("/cases/$case");
 
 export default function TimelineView({ id }: { id: string }) {
-  const { from, to, name } = route.useSearch();
+  const { from, to, name, idle } = route.useSearch();
   const navigate = useNavigate({ from: "/cases/$case" });
   const { loaded, error } = useTimeline(id, name);
   const [span, setSpan] = useState<Span | null>(from !== undefined && to !== undefined ? { from, to } : null);
   const whole = useMemo<Span>(() => ({ from: loaded?.start ?? 0, to: Math.max((loaded?.start ?? 0) + 1000, loaded?.end ?? 0) }), [loaded?.start, loaded?.end]);
   const shown = span ?? whole;
+  const rows = loaded?.rows;
+  const stretches = useMemo(() => (rows ? idleStretches(rows, whole) : []), [rows, whole]);
+  const folds = stretches.length > 0 && (idle ? idle === "folded" : isMostlyIdle(stretches, whole));
+  const fold = useMemo(() => (folds ? folding(stretches, whole) : UNFOLDED), [folds, stretches, whole]);
   const keep = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const zoom = (next: Span | null) => {
     setSpan(next);
@@ -29,8 +35,7 @@ export default function TimelineView({ id }: { id: string }) {
   if (error !== null && !loaded) return <ErrorState error={error} />;
   if (!loaded) return <Loading lines={6} />;
   if (!loaded.rows.length) return <EmptyState title="Nothing has begun yet" icon="schedules">Items are drawn here as soon as they wait or run.</EmptyState>;
-  const middle = (shown.from + shown.to) / 2;
-  const scaled = (factor: number) => zoom({ from: middle - ((shown.to - shown.from) * factor) / 2, to: middle + ((shown.to - shown.from) * factor) / 2 });
+  const scaled = (factor: number) => zoom(zoomed(shown, fold, 0.5, factor));
   return (
     <div className="timeline">
       <div className="toolbar">
@@ -38,6 +43,11 @@ export default function TimelineView({ id }: { id: string }) {
           {plural(loaded.total, "item")}
           {!loaded.whole && `, ${number(loaded.rows.length)} read`} · shown from {clock(shown.from)} to {clock(shown.to)}
         </span>
+        {stretches.length > 0 && (
+          <span title="Stretches in which nothing ran are drawn as short as each other, with how long they were">
+            <CheckField label={`fold idle time, ${duration(idleMs(stretches))}`} checked={folds} onChange={(checked) => void navigate({ search: (before) => ({ ...before, idle: checked ? ("folded" as const) : ("shown" as const) }), replace: true })} />
+          </span>
+        )}
         <span className="spread" />
         <span className="timeline-key"><i className="key-wait" /> waits <i className="key-stage" /> staging <i className="key-live" /> runs <i className="key-run" /> done <i className="key-fail" /> failed <i className="key-repair" /> repair <i className="key-person" /> for a person</span>
         <span className="timeline-zoom">
@@ -52,13 +62,26 @@ export default function TimelineView({ id }: { id: string }) {
           </button>
         </span>
       </div>
-      <Canvas rows={loaded.rows} span={shown} onSpan={zoom} label={`Timeline of ${id}: ${plural(loaded.total, "item")}. The tab Items has them as a table.`} onOpen={(item) => void navigate({ search: (before) => ({ ...before, item }) })} />
+      <Canvas rows={loaded.rows} span={shown} folding={fold} onSpan={zoom} label={`Timeline of ${id}: ${plural(loaded.total, "item")}. The tab Items has them as a table.`} onOpen={(item) => void navigate({ search: (before) => ({ ...before, item }) })} />
     </div>
   );
 }
 
-function Canvas(props: { rows: TimelineRow[]; span: Span; label: string; onSpan: (span: Span) => void; onOpen: (item: string) => void }) {
-  const { rows, span } = props;
+/** Nearer or further, with the time at this part of the width where it is. */
+function zoomed(span: Span, { place, time }: Folding, part: number, factor: number): Span {
+  const [from, to] = [place(span.from), place(span.to)];
+  const at = from + part * (to - from);
+  return { from: time(at - (at - from) * factor), to: time(at + (to - at) * factor) };
+}
+
+/** Further along, by a part of the width. */
+function moved(span: Span, { place, time }: Folding, part: number): Span {
+  const [from, to] = [place(span.from), place(span.to)];
+  return { from: time(from + part * (to - from)), to: time(to + part * (to - from)) };
+}
+
+function Canvas(props: { rows: TimelineRow[]; span: Span; folding: Folding; label: string; onSpan: (span: Span) => void; onOpen: (item: string) => void }) {
+  const { rows, span, folding } = props;
   const onPhone = usePhone();
   const scroller = useRef<HTMLDivElement>(null);
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -75,7 +98,7 @@ function Canvas(props: { rows: TimelineRow[]; span: Span; label: string; onSpan:
     let frame = 0;
     const draw = () => {
       frame = 0;
-      drawTimeline(board, { rows: latest.current.rows, span: latest.current.span, top: box.scrollTop, width: box.clientWidth, height: box.clientHeight });
+      drawTimeline(board, { rows: latest.current.rows, span: latest.current.span, folding: latest.current.folding, top: box.scrollTop, width: box.clientWidth, height: box.clientHeight });
     };
     const soon = () => {
       frame ||= requestAnimationFrame(draw);
@@ -83,16 +106,10 @@ function Canvas(props: { rows: TimelineRow[]; span: Span; label: string; onSpan:
     const wheel = (event: WheelEvent) => {
       if (!event.ctrlKey && !event.metaKey && !event.shiftKey) return;
       event.preventDefault();
-      const { from, to } = latest.current.span;
-      const part = Math.max(0, (event.offsetX - LABEL_PX) / Math.max(1, box.clientWidth - LABEL_PX));
-      if (event.shiftKey) {
-        const move = ((event.deltaY || event.deltaX) / box.clientWidth) * (to - from);
-        latest.current.onSpan({ from: from + move, to: to + move });
-        return;
-      }
-      const factor = Math.exp(event.deltaY * 0.002);
-      const at = from + part * (to - from);
-      latest.current.onSpan({ from: at - (at - from) * factor, to: at + (to - at) * factor });
+      const { span, folding, onSpan } = latest.current;
+      const wide = Math.max(1, box.clientWidth - LABEL_PX);
+      if (event.shiftKey) onSpan(moved(span, folding, (event.deltaY || event.deltaX) / wide));
+      else onSpan(zoomed(span, folding, Math.max(0, (event.offsetX - LABEL_PX) / wide), Math.exp(event.deltaY * 0.002)));
     };
     let drag: { x: number; span: Span } | null = null;
     const down = (event: PointerEvent) => {
@@ -101,11 +118,10 @@ function Canvas(props: { rows: TimelineRow[]; span: Span; label: string; onSpan:
     };
     const move = (event: PointerEvent) => {
       if (drag && Math.abs(event.clientX - drag.x) > 3) {
-        const shift = ((drag.x - event.clientX) / Math.max(1, box.clientWidth - LABEL_PX)) * (drag.span.to - drag.span.from);
-        latest.current.onSpan({ from: drag.span.from + shift, to: drag.span.to + shift });
+        latest.current.onSpan(moved(drag.span, latest.current.folding, (drag.x - event.clientX) / Math.max(1, box.clientWidth - LABEL_PX)));
         return;
       }
-      setHovered(barAt(latest.current.rows, latest.current.span, box.clientWidth, event.offsetX, event.offsetY + box.scrollTop));
+      setHovered(barAt(latest.current.rows, { ...latest.current, width: box.clientWidth }, event.offsetX, event.offsetY + box.scrollTop));
     };
     const up = (event: PointerEvent) => {
       if (drag && Math.abs(event.clientX - drag.x) <= 3) {
@@ -131,7 +147,7 @@ function Canvas(props: { rows: TimelineRow[]; span: Span; label: string; onSpan:
       board.removeEventListener("pointermove", move);
       board.removeEventListener("pointerup", up);
     };
-  }, [rows, span, dark]);
+  }, [rows, span, folding, dark]);
   return (
     <>
       <div className="timeline-at muted clip" role="status">

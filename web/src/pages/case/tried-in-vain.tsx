@@ -1,4 +1,5 @@
 /** Above a case that has failed, or waits for a person: the repairs that were tried and did not help. */
+import { personText } from "@/components/person-text";
 import { Link } from "@tanstack/react-router";
 import { plural } from "@/components/format";
 import type { DecisionView } from "@/components/recovery/queries";
@@ -42,7 +43,7 @@ export function TriedInVain({ repairs }: { repairs: readonly DecisionView[] }) {
               <Link to="/rules/$name" params={{ name: decision.rules }} search={{ tree: treeKey(decision.type, decision.tree), rule: decision.rule }}>{ruleWords({ ...decision, task: decision.tree }, "Rule")}</Link> (<strong>{decision.exlet}</strong>) was tried
             </>
           ) : (
-            <><strong>{decision.exlet}</strong>, chosen by {decision.ordered_by || "a person"}, was tried</>
+            <><strong>{decision.exlet}</strong>, chosen by {personText(decision.ordered_by) || "a person"}, was tried</>
           )}{" "}
           {count === 1 ? "once" : plural(count, "time")} and did not help.
         </li>

@@ -1,8 +1,9 @@
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { caseQuery } from "@/api/queries";
 import { caseState, wordOf } from "@/api/states";
-import { CaseProgress } from "@/components/case-progress";
+import { CaseProgress, FailedItems, failedText } from "@/components/case-progress";
 import { DetailsPane } from "@/components/drawer";
 import { effectiveInputs, InputsTree } from "@/components/case-inputs";
 import { JsonTree } from "@/components/json-tree";
@@ -38,7 +39,9 @@ export function CaseDetails({ id, onClose }: { id: string; onClose: () => void }
                 ["Flow", <Link key="flow" to="/flows/$name" params={{ name: view.flow }}>{view.flow}</Link>],
                 ["Started", <Time key="started" at={view.started_at} />],
                 [view.ended_at ? "Took" : "So far", <Duration key="took" from={view.started_at} to={view.ended_at} />],
-                ["Started by", view.owner],
+                ["Started by", personText(view.owner)],
+                ["Schedule", view.schedule && <Link key="schedule" to="/schedules" search={{ name: view.schedule }}>{view.schedule}</Link>],
+                ["Failed", failedText(view) && <FailedItems key="failed" view={view} />],
                 ["Items", <CaseProgress key="items" view={view} />],
                 ["Runs again", view.stands_for && <Link key="again" to="/cases/$case" params={{ case: view.stands_for }}>{view.stands_for}</Link>],
                 ["Uses results of", !view.stands_for && view.rerun_of && <Link key="rerun" to="/cases/$case" params={{ case: view.rerun_of }}>{view.rerun_of}</Link>],

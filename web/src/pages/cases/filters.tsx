@@ -62,7 +62,7 @@ export function Filters({ search, error }: { search: CasesSearch; error: unknown
           names={CASE_NAMES}
           places={CASE_PLACES}
           values={{ flow: flows.map((flow) => flow.name) }}
-          placeholder="words, or flow == 'align' && started > ago('1 day')"
+          placeholder="words, as failed NA12878, or flow == 'align' && started > ago('1 day')"
           error={error}
           onSearch={(where) => change({ where: where.trim() || undefined })}
         />

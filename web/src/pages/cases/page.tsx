@@ -1,3 +1,4 @@
+import { personText } from "@/components/person-text";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
@@ -9,7 +10,7 @@ import { useKeys } from "@/app/keys";
 import { CaseActDialog } from "@/components/case-act-dialog";
 import { CASE_ACTS, type CaseAct } from "@/components/case-acts";
 import { CaseInputs, DifferingContext, differingInputs, inputsText } from "@/components/case-inputs";
-import { caseCounts, CaseProgress } from "@/components/case-progress";
+import { caseCounts, CaseProgress, FailedItems, failedText } from "@/components/case-progress";
 import { BulkBar, DataTable, type Column, type Sort } from "@/components/data-table";
 import { WithDetails } from "@/components/drawer";
 import { number, plural } from "@/components/format";
@@ -36,9 +37,15 @@ const PAGES_READ_AGAIN = 2;
 function reasonOf(view: CaseView, waitsFor: string | undefined): string {
   if (view.fault) return view.fault.message;
   if (view.status === "running" && view.tasks_open && !view.held.length) return waitsForPerson(view);
-  if (view.held.length) return `${plural(view.held.length, "item failed and waits", "items failed and wait")} for a person`;
-  if (view.holds.length) return `suspended by ${view.holds[0]?.by || "somebody"}`;
-  return standsStill(view) ? (waitsFor ?? `nothing runs: ${plural(caseCounts(view).waiting, "waits", "wait")}`) : "";
+  if (view.held.length) return heldText(view);
+  if (view.holds.length) return `suspended by ${personText(view.holds[0]?.by) || "somebody"}`;
+  return standsStill(view) ? (waitsFor ?? `nothing runs: ${plural(caseCounts(view).waiting, "waits", "wait")}`) : failedText(view);
+}
+
+/** Begins with what it is about: a row has room for little more. */
+function heldText({ id, held }: CaseView): string {
+  const [first = "", ...others] = held.map((each) => (each.startsWith(`${id}:`) ? each.slice(id.length + 1) : each));
+  return others.length ? `${first} and ${plural(others.length, "other item")} failed and wait for a person` : `${first} failed and waits for a person`;
 }
 
 /** That an item begins to run is no event of its case: a list that says that nothing runs is read again soon, unless it is long. */
@@ -49,6 +56,7 @@ function readAgainMs(pages: readonly { data: CaseView[] }[]): number | false {
 function Reason({ view, waitsFor }: { view: CaseView; waitsFor: string | undefined }) {
   if (view.status === "running" && view.tasks_open && !view.held.length && !view.fault) return <WaitsForPerson view={view} />;
   const said = reasonOf(view, waitsFor);
+  if (said && said === failedText(view)) return <FailedItems view={view} />;
   return said ? <span title={said}>{lastLineFirst(said)}</span> : null;
 }
 
@@ -67,7 +75,7 @@ const columns = (idTrack: string, whyTrack: string, waitsFor: ReadonlyMap<string
   { id: "reason", narrow: 2, header: "Why", width: whyTrack, cell: (view) => <Reason view={view} waitsFor={waitsFor.get(view.id)} /> },
   { id: "started", narrow: 2, header: "Started", width: "94px", value: (view) => view.started_at, cell: (view) => <Time at={view.started_at} /> },
   { id: "runtime", header: "Took", width: "88px", align: "end", cell: (view) => <Duration from={view.started_at} to={view.ended_at} /> },
-  { id: "owner", header: "Started by", width: "minmax(92px, 0.3fr)", isBlank: (view) => !view.owner, value: (view) => view.owner, cell: (view) => view.owner },
+  { id: "owner", header: "Started by", width: "minmax(92px, 0.3fr)", isBlank: (view) => !view.owner, value: (view) => view.owner, cell: (view) => (view.schedule ? <span title={`Started by schedule ${view.schedule}, for ${personText(view.owner)}`}>schedule {view.schedule}</span> : personText(view.owner)) },
 ];
 
 /** What says nothing leaves its room to the inputs. */
@@ -206,6 +214,12 @@ export default function CasesPage() {
                   narrowed ? (
                     <EmptyState title="No case matches" icon="filter" action={<Link to="/cases" className="button">Show all cases</Link>}>
                       Widen the condition, or look at another status.
+                      {search.where?.includes("text.contains(") && (
+                        <>
+                          {" "}
+                          Words are looked for in the ids of cases, their flows, who started them, the inputs that were given, and why they failed. What a loop did for a sample is found in the Items of its case, and among the <Link to="/jobs">jobs</Link>; what fails in a case that goes on or waits is among the <Link to="/failures">failures</Link>.
+                        </>
+                      )}
                     </EmptyState>
                   ) : (
                     <EmptyState title="No cases yet" icon="run" action={may("start") && <Link to="/run" className="button primary">Pick a flow and start it</Link>}>

@@ -6,9 +6,10 @@ import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { Field } from "@/components/field";
 import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
+import { itemWords, settledText } from "@/components/recovery/decision-words";
 import { caseValuesOf, flowOf, isWhole, variablesOf, type ExletDraft } from "@/components/recovery/exlets";
 import { RepairCards, useRepairs } from "@/components/recovery/repair-cards";
-import { askAPerson, decisionQuery, mendOnce, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
+import { askAPerson, decisionQuery, groupDecisionsQuery, mendOnce, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
 import { Loading } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
 import { toast } from "@/components/toasts";
@@ -17,10 +18,43 @@ const Composer = lazy(() => import("@/components/recovery/composer"));
 
 type Outcome = { decision: DecisionView; said: string; good: boolean };
 
-export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: DecisionView; view: FailureView; onClose: () => void }) {
+interface MendProps {
+  /** The failure that it was opened for. */
+  at: DecisionView;
+  /** Those of the cause that waited then. */
+  waiting: readonly DecisionView[];
+  /** Whether somebody has chosen the one, and not only the cause. */
+  isChosen: boolean;
+  view: FailureView;
+  onClose: () => void;
+}
+
+/** What has become of failures since a dialog was opened for them, by their ids. */
+function useSettledSince(group: string, decisions: readonly DecisionView[]): Map<string, string> {
+  const now = new Map(useQuery(groupDecisionsQuery(group)).data?.map((each) => [each.id, each]));
+  return new Map(decisions.flatMap((was) => {
+    const said = settledText(was, now.get(was.id));
+    return said ? [[was.id, said]] : [];
+  }));
+}
+
+function failureWords(decision: DecisionView): string {
+  return [decision.case, itemWords(decision)].filter(Boolean).join(" ");
+}
+
+function SettledNotice({ settled }: { settled: readonly string[] }) {
+  if (!settled.length) return null;
+  return (
+    <div className="notice" role="status">
+      {settled.map((each) => <p key={each}>{each}</p>)}
+    </div>
+  );
+}
+
+export function MendOnceDialog(props: MendProps) {
+  const { waiting } = props;
   const client = useQueryClient();
-  const waiting = props.decisions.filter((each) => each.state === "waiting");
-  const [all, setAll] = useState(waiting.length > 1);
+  const [all, setAll] = useState(waiting.length > 1 && !props.isChosen);
   const [picked, setPicked] = useState("");
   const [composed, setComposed] = useState<ExletDraft | null>(null);
   const [busy, setBusy] = useState(false);
@@ -29,7 +63,10 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
   const whole = useQuery(decisionQuery(props.at.id)); // lists leave the context out
   const repairs = useRepairs(props.at.flow, props.view.group);
   const exlet = composed ? (composed.steps.length && isWhole(composed.steps) ? composed.name.trim() : "") : picked;
-  const chosen = all && waiting.length > 0 ? waiting : [props.at];
+  const meant = all && waiting.length > 0 ? waiting : [props.at];
+  const since = useSettledSince(props.view.group.id, meant);
+  const settled = busy ? new Map<string, string>() : since; // what is being done here settles them, too
+  const chosen = meant.filter((each) => !settled.has(each.id));
   const run = async () => {
     setBusy(true);
     const known = set.data?.exlets.includes(exlet) ?? false;
@@ -48,7 +85,7 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
   };
   return (
     <Dialog
-      title="Mend once"
+      title={`Mend once: ${meant.length === 1 ? failureWords(meant[0] as DecisionView) : plural(meant.length, "failure that waits", "failures that wait")}`}
       open
       wide
       onClose={props.onClose}
@@ -58,8 +95,8 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
         ) : (
           <>
             <button type="button" className="button" onClick={props.onClose}>Not now</button>
-            <button type="button" className="button primary" disabled={!exlet || busy} onClick={() => void run()}>
-              {exlet ? `Do ${exlet} to ${plural(chosen.length, "case")}` : "Choose a repair"}
+            <button type="button" className="button primary" disabled={!exlet || busy || chosen.length === 0} onClick={() => void run()}>
+              {chosen.length === 0 ? "Nothing is left to mend" : exlet ? `Do ${exlet} to ${plural(chosen.length, "case")}` : "Choose a repair"}
             </button>
           </>
         )
@@ -67,7 +104,8 @@ export function MendOnceDialog(props: { decisions: readonly DecisionView[]; at: 
     >
       {outcomes.length === 0 ? (
         <>
-          <p>The repair is done now, to {chosen.length === 1 ? chosen[0]?.case : plural(chosen.length, "failure that waits", "failures that wait")}. No rule is made of it: the next case that fails like this waits again.{composed && " The exlet is kept, and can be used again by its name."}</p>
+          <SettledNotice settled={[...settled.values()]} />
+          <p>The repair is done now, to {chosen.length === 1 ? failureWords(chosen[0] as DecisionView) : plural(chosen.length, "failure that waits", "failures that wait")}. No rule is made of it: the next case that fails like this waits again.{composed && " The exlet is kept, and can be used again by its name."}</p>
           {waiting.length > 1 && (
             <label className="check-label">
               <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} /> all {waiting.length} that wait
@@ -110,6 +148,7 @@ const REASONS = ["The repair that was chosen does not help", "It is not clear wh
 export function HandOverDialog({ decision, onClose }: { decision: DecisionView; onClose: () => void }) {
   const [note, setNote] = useState(REASONS[0] as string);
   const client = useQueryClient();
+  const settled = useSettledSince(decision.group, [decision]);
   const act = async () => {
     await askAPerson(decision.id, note);
     toast("good", `An author is asked about ${decision.case}; it stands in the worklist`);
@@ -117,7 +156,7 @@ export function HandOverDialog({ decision, onClose }: { decision: DecisionView; 
   };
   return (
     <ConfirmDialog
-      title="Hand to a person"
+      title={`Hand to a person: ${failureWords(decision)}`}
       open
       act="Ask an author"
       disabled={!note.trim()}
@@ -125,6 +164,7 @@ export function HandOverDialog({ decision, onClose }: { decision: DecisionView; 
       onAct={act}
       will={
         <>
+          <SettledNotice settled={[...settled.values()]} />
           <p>
             You say that <strong>{decision.exlet}</strong> was the wrong choice for {decision.case}, and do not know the right one. An author is asked: it stands in the worklist, under Failures, until somebody has answered it with another repair or a rule. Nothing is stopped.
           </p>

@@ -1,4 +1,5 @@
 /** One cause of failures: its cases, what tells them from others, and what rules did and would do. */
+import { personText } from "@/components/person-text";
 import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { casesQuery, type CaseView } from "@/api/queries";
@@ -7,12 +8,13 @@ import { useKeys } from "@/app/keys";
 import { CaseInputs } from "@/components/case-inputs";
 import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
+import { useTargetWhileOpen } from "@/components/target-while-open";
 import { Page, Panel } from "@/components/page";
 import { ApplyPanel } from "@/components/recovery/apply-panel";
-import { itemWords } from "@/components/recovery/decision-words";
+import { cameOf, itemWords, resultWord } from "@/components/recovery/decision-words";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { CauseText } from "@/components/recovery/message";
-import { decisionQuery, failureQuery, failureValuesQuery, groupDecisionsQuery, type DecisionView, type FailureGroup } from "@/components/recovery/queries";
+import { decisionQuery, failureQuery, failureValuesQuery, groupDecisionsQuery, UNDER_WAY, type DecisionView, type FailureGroup } from "@/components/recovery/queries";
 import { ruleWords } from "@/components/recovery/rule-walk";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
@@ -26,9 +28,13 @@ const route = getRouteApi("/failures/$group");
 
 export default function FailurePage() {
   const { group } = route.useParams();
+  return <Failure key={group} group={group} />;
+}
+
+function Failure({ group }: { group: string }) {
   const { decision: asked, only, act: dialog } = route.useSearch();
   const navigate = route.useNavigate();
-  const setDialog = (act: "mend" | "person" | undefined) => void navigate({ search: (before) => ({ ...before, act }), replace: true });
+  const setDialog = (act: "mend" | "person" | undefined, decision = asked) => void navigate({ search: (before) => ({ ...before, act, decision }), replace: true });
   const failure = useQuery(failureQuery(group));
   const decisions = useQuery(groupDecisionsQuery(group, only));
   const values = useQuery(failureValuesQuery(group));
@@ -38,7 +44,14 @@ export default function FailurePage() {
   const mayMend = useMay("mend");
   const mayAsk = useMay("reject_choice");
   const rows = (decisions.data ?? failure.data?.samples ?? []).filter((each) => !isReplaced(each) && (!only || each.handling === only));
-  const current = rows.find((each) => each.id === asked) ?? rows[0];
+  const known = decisions.data !== undefined && !decisions.isPlaceholderData;
+  // Failures that come stand before those that were there: what is looked at stays.
+  const first = useTargetWhileOpen(known, rows[0])?.id;
+  const current = rows.find((each) => each.id === asked) ?? rows.find((each) => each.id === first) ?? rows[0];
+  const mendable = mayMend ? mendableOf(rows, current) : undefined;
+  const isAnother = asked !== undefined && mendable?.id !== asked; // than whoever came here means
+  const at = dialog === "mend" ? (isAnother ? undefined : mendable) : current;
+  const meant = useTargetWhileOpen(dialog !== undefined, at && known ? { at, waiting: rows.filter((each) => each.state === "waiting"), isChosen: at.id === asked } : undefined);
   const choose = (id: string) => void navigate({ search: (before) => ({ ...before, decision: id }), replace: true });
   const step = (by: number) => {
     const next = rows[rows.findIndex((each) => each.id === current?.id) + by];
@@ -64,8 +77,8 @@ export default function FailurePage() {
               <Icon name="person" /> Hand to a person
             </button>
           )}
-          {mayMend && current && (
-            <button type="button" className="button" onClick={() => setDialog("mend")}>
+          {mendable && (
+            <button type="button" className="button" onClick={() => setDialog("mend", isAnother ? mendable.id : asked)}>
               <Icon name="tool" /> Mend once
             </button>
           )}
@@ -77,7 +90,7 @@ export default function FailurePage() {
         </>
       }
     >
-      {current && (mayMend || mayTeach) && <WhatActsDo rows={rows} mayMend={mayMend} mayTeach={mayTeach} />}
+      {current && (mendable || mayTeach) && <WhatActsDo rows={rows} mended={mendable && (mendable === current ? "the case that is chosen below" : mendable.case)} mayTeach={mayTeach} />}
       <Loaded query={failure} lines={10}>
         {(view) => (
           <>
@@ -105,9 +118,9 @@ export default function FailurePage() {
               </Panel>
               <RulesOfGroup view={view} decision={current} mayTeach={mayTeach} />
             </div>
-            <ApplyPanel view={view} />
-            {current && dialog === "mend" && mayMend && <MendOnceDialog decisions={rows} at={current} view={view} onClose={() => setDialog(undefined)} />}
-            {current && dialog === "person" && mayAsk && <HandOverDialog decision={current} onClose={() => setDialog(undefined)} />}
+            <ApplyPanel key={group} view={view} />
+            {meant && dialog === "mend" && mayMend && <MendOnceDialog {...meant} view={view} onClose={() => setDialog(undefined)} />}
+            {meant && dialog === "person" && mayAsk && <HandOverDialog decision={meant.at} onClose={() => setDialog(undefined)} />}
           </>
         )}
       </Loaded>
@@ -116,13 +129,13 @@ export default function FailurePage() {
 }
 
 /** Which of the acts does something now, and to what. */
-function WhatActsDo({ rows, mayMend, mayTeach }: { rows: readonly DecisionView[]; mayMend: boolean; mayTeach: boolean }) {
+function WhatActsDo({ rows, mended, mayTeach }: { rows: readonly DecisionView[]; mended: string | undefined; mayTeach: boolean }) {
   const waiting = rows.filter((each) => each.state === "waiting").length;
   return (
     <p className="acts-explained muted">
-      {mayMend && (
+      {mended && (
         <span>
-          <strong>Mend once</strong> repairs {waiting > 1 ? `the case that is chosen below, or all ${waiting} that wait` : "the case that is chosen below"}, now, after you have picked how.{" "}
+          <strong>Mend once</strong> repairs {waiting > 1 ? `${mended}, or all ${waiting} that wait` : mended}, now, after you have picked how.{" "}
         </span>
       )}
       {mayTeach && (
@@ -155,6 +168,12 @@ function CaseOfCause({ decision, given }: { decision: DecisionView; given: CaseV
   );
 }
 
+/** The failure that can be mended once: the one at hand, or else one that waits. What nothing is held for any more has gone on, or its
+ * case is over: it is run again. */
+export function mendableOf<Each extends Pick<DecisionView, "state">>(rows: readonly Each[], current: Each | undefined): Each | undefined {
+  return current?.state === "waiting" || current?.state === "running" ? current : rows.find((each) => each.state === "waiting");
+}
+
 /** Of what waits an author is asked already; what was rejected has its answer. */
 function canBeWrong(decision: DecisionView): boolean {
   return Boolean(decision.exlet) && decision.state !== "waiting" && decision.state !== "rejected";
@@ -165,18 +184,20 @@ function isReplaced(decision: DecisionView): boolean {
   return Boolean(decision.replaced_by) && decision.state !== "rejected";
 }
 
-const ONLY_WORDS = { waiting: "Failures that wait for a person", unhandled: "Failures that nobody took up", "run-again": "Failures whose cases were run again", settled: "Failures whose cases completed all the same, or were cancelled", rejected: "Rejected by a person", told: "Failures that a person was only told of", handled: "Failures that a rule handled" } as const;
+const ONLY_WORDS = { waiting: "Failures that wait for a person", unhandled: "Failures that nobody took up", "run-again": "Failures whose cases were run again", settled: "Failures whose cases completed all the same, or were cancelled, or that a loop lets fail", rejected: "Rejected by a person", told: "Failures that a person was only told of", handled: "Failures about which a rule, or a person, did something" } as const;
 
 export function DecisionState({ decision }: { decision: DecisionView }) {
   if (decision.state === "waiting") return <StateBadge state="person" word="waits" />;
   if (decision.result === "recovered") return <StateBadge state="done" word="recovered" />;
+  if (decision.result === UNDER_WAY) return <StateBadge state="repairing" word={resultWord(UNDER_WAY)} />;
+  if (decision.result === "restarted" || decision.result === "completed") return <StateBadge state="done" word={resultWord(decision.result)} />;
   if (decision.result === "told") return <StateBadge state="person" word="a person was told" />;
   if (decision.state === "running") return <StateBadge state="repairing" />;
   if (decision.handling === "rejected") return <StateBadge state="stopped" word="a person rejected it" />;
   if (decision.handling === "run-again") return <StateBadge state="stopped" word="run again" />;
   if (decision.handling === "settled") return <StateBadge state="stopped" word="settled" />;
   if (!decision.exlet) return <StateBadge state="failed" word="no rule" />;
-  return <StateBadge state={decision.result && decision.result !== "failed" ? "stopped" : "failed"} word={decision.result || decision.state} />;
+  return <StateBadge state={decision.result && decision.result !== "failed" ? "stopped" : "failed"} word={decision.result ? resultWord(decision.result) : decision.state} />;
 }
 
 function Lead({ group }: { group: FailureGroup }) {
@@ -185,7 +206,7 @@ function Lead({ group }: { group: FailureGroup }) {
     `${group.rejected === group.count ? "a person's decision in" : `${group.category || group.type} failure of`} ${group.flows.join(", ")}: ${group.tasks.join(", ")}`,
     ...(group.unhandled && group.unhandled < group.count ? [`${number(group.unhandled)} that nobody took up`] : []),
     ...(group.run_again ? [`of ${number(group.run_again)} the case was run again`] : []),
-    ...(group.settled ? [`of ${number(group.settled)} the case completed all the same, or was cancelled`] : []),
+    ...(group.settled ? [`of ${number(group.settled)} the case completed all the same or was cancelled, or a loop lets it fail`] : []),
     ...(group.told ? [`of ${group.told} a person was told, and nothing else was done`] : []),
     ...(group.waiting ? [`${plural(group.waiting, "waits", "wait")} for a person`] : []),
   ];
@@ -214,8 +235,8 @@ function Sample({ decision }: { decision: DecisionView }) {
         <p className="muted">
           {decision.exlet} was done
           {decision.rule !== null && decision.rules && ` by ${ruleWords({ ...decision, task: decision.tree })}`}
-          {decision.ordered_by && ` by order of ${decision.ordered_by}`}
-          {decision.result && `: ${decision.result}`}
+          {decision.ordered_by && ` by order of ${personText(decision.ordered_by)}`}
+          {decision.result && `: ${cameOf(decision)}`}
         </p>
       )}
     </div>

@@ -4,9 +4,19 @@ import { Link } from "@tanstack/react-router";
 import { useMay } from "@/api/session";
 import { plural } from "@/components/format";
 import { Panel } from "@/components/page";
+import { resultWord } from "@/components/recovery/decision-words";
 import { conclusionQuery, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
 import { ruleWords, treeKey } from "@/components/recovery/rule-walk";
 import { Loaded } from "@/components/states-of-page";
+
+/** Why the built-in rules left it, where that is what its author wants. */
+function retriesWords(decision: DecisionView | undefined): string {
+  if (decision?.retries !== "none" && decision?.retries !== "spent") return "";
+  const why = decision.retries === "none" ? "its flow says “retries: 0”" : "its “retries” were used up";
+  const lacks = decision.fault?.category;
+  const more = lacks === "memory" || lacks === "time" ? ` Without that, they would have given it more ${lacks}.` : "";
+  return ` The built-in rules leave it alone, as ${why}.${more}`;
+}
 
 export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; decision: DecisionView | undefined; mayTeach: boolean }) {
   const { group } = view;
@@ -27,9 +37,9 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
         <section className="stack tight">
           <h3>What was done</h3>
           {group.waiting > 0 && <p>{plural(group.waiting, "failure")} {group.waiting === 1 ? "waits" : "wait"} for a person.</p>}
-          {group.unhandled > 0 && <p>{plural(group.unhandled, "time")} no rule fitted it, and nothing was done.</p>}
+          {group.unhandled > 0 && <p>{plural(group.unhandled, "time")} no rule fitted it, and nothing was done.{retriesWords(decision)}</p>}
           {group.run_again > 0 && <p>{plural(group.run_again, "time")} no rule fitted it, and somebody has run the case again since.</p>}
-          {group.settled > 0 && <p>{plural(group.settled, "time")} no rule fitted it, and the case completed all the same, or was cancelled.</p>}
+          {group.settled > 0 && <p>{plural(group.settled, "time")} no rule fitted it, and the case completed all the same or was cancelled, or a loop lets it fail.</p>}
           {group.rejected > 0 && <p>{plural(group.rejected, "time")} a person rejected a task, and the case ended by that. It is a decision: no rule is wanted for it.</p>}
           {group.handled.map((each) => (
             <p key={`${each.rules}/${each.rule}/${each.exlet}/${each.passive}`}>
@@ -41,7 +51,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
                 "a person"
               )}{" "}
               {each.passive ? "would have done" : "did"} <strong>{each.exlet || "nothing"}</strong> {plural(each.count, "time")}
-              {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${word === "told" ? "only told to a person" : word}`).join(", ")}`}
+              {Object.keys(each.results).length > 0 && `: ${Object.entries(each.results).map(([word, count]) => `${count} ${resultWord(word)}`).join(", ")}`}
             </p>
           ))}
           {!group.waiting && !group.unhandled && !group.run_again && !group.settled && !group.rejected && !group.handled.length && <p className="muted">Nothing yet.</p>}

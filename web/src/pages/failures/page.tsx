@@ -3,10 +3,11 @@ import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { CountLink } from "@/components/count-link";
-import { TABLET_PX, useNarrow } from "@/app/screen";
+import { LAPTOP_PX, useNarrow } from "@/app/screen-widths";
 import { DataTable, type Column } from "@/components/data-table";
 import { number, plural } from "@/components/format";
 import { Page } from "@/components/page";
+import { helpedText } from "@/components/recovery/decision-words";
 import { CauseText } from "@/components/recovery/message";
 import { failureCountsQuery, failuresQuery, ruleSetsQuery, type FailureGroup } from "@/components/recovery/queries";
 import { treeKey } from "@/components/recovery/rule-walk";
@@ -20,7 +21,7 @@ const route = getRouteApi("/failures");
 const HOUR = 3_600_000;
 const SINCE: Record<string, number> = { hour: HOUR, day: 24 * HOUR, week: 7 * 24 * HOUR };
 const PERIOD_WORDS = { hour: "last hour", day: "last day", week: "last week", all: "all time" } as const;
-const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "nobody took them up", "run-again": "somebody ran the case again", settled: "the case completed or was cancelled", rejected: "a person rejected it", told: "a person was only told", handled: "handled by a rule" } as const;
+const HANDLING_WORDS = { waiting: "wait for a person", unhandled: "nobody took them up", "run-again": "somebody ran the case again", settled: "the case completed or was cancelled", rejected: "a person rejected it", told: "a person was only told", handled: "a rule, or a person, did something" } as const;
 
 /** The moment that the list begins with, by whole minutes, so that the same list is not read under many names. */
 function sinceOf(period: string): number {
@@ -34,7 +35,7 @@ export default function FailuresPage() {
   const from = useMemo(() => sinceOf(since), [since]);
   const groups = useQuery(failuresQuery({ since: from, flow }));
   const sets = useQuery(ruleSetsQuery);
-  const isNarrow = useNarrow(TABLET_PX);
+  const isNarrow = useNarrow(LAPTOP_PX);
   const flows = [...new Set([...(groups.data ?? []).flatMap((each) => each.flows), ...(flow ? [flow] : [])])].toSorted();
   const rows = useMemo(() => shown(groups.data ?? [], only), [groups.data, only]);
   const waiting = (groups.data ?? []).reduce((sum, each) => sum + each.waiting, 0);
@@ -137,7 +138,7 @@ function Handled({ group }: { group: FailureGroup }) {
   const [first, ...others] = group.handled;
   if (!first) return <TakenUpByPeople group={group} />;
   const told = first.results["told"] ?? 0;
-  const helped = told === first.count ? "told a person" : `${first.results["recovered"] ?? 0}/${first.count}`;
+  const helped = told === first.count ? "told a person" : helpedText(first);
   const people = group.rejected + group.run_again + group.settled > 0 && (
     <>
       , <TakenUpByPeople group={group} />

@@ -2,7 +2,7 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { useLayoutEffect, useMemo, useRef, useState, type RefObject } from "react";
 import { api, ask, type Schemas } from "@/api/client";
-import { TABLET_PX, useNarrow, usePhone } from "@/app/screen";
+import { TABLET_PX, useNarrow, usePhone } from "@/app/screen-widths";
 import { layOut, ownSize, pathOf, type DrawnNode, type Layout } from "@/components/flow-layout";
 import { isTooLong, roomFor } from "@/components/narrow-graph";
 import { withoutTransitiveEdges } from "@/components/transitive-edges";

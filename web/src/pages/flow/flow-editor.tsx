@@ -1,16 +1,22 @@
 /** A box for a flow file: checked while it is written, problems marked where they are; then deployed. */
+import { TextWithCode } from "@/components/text-with-code";
 import { keepPreviousData, useQuery } from "@tanstack/react-query";
-import { useEffect, useState } from "react";
+import { useState, type ReactNode } from "react";
 import { api, ask } from "@/api/client";
 import { useMayAll } from "@/api/session";
 import { useRefresh } from "@/components/acts";
+import { takeChosen } from "@/components/chosen-files";
 import { CodeView, type CodeProblem } from "@/components/code-view";
 import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
+import { useSettled } from "@/components/settled";
 import { ErrorState } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
+import { filesToSend, keptFiles, type FileBeside, type FilesByPath } from "./beside-paths";
+import { FilesBeside } from "./files-beside";
 import { Picture } from "./flow-drawing";
+import { sourceOf } from "./flow-source";
 
 export const TEMPLATE = `name: hello
 description: Says hello to everybody
@@ -19,38 +25,59 @@ inputs:
 jobs:
   greet:
     for-each: {name: "\${{ inputs.names }}"}
-    run: echo "hello \${{ name }}" > greeting.txt
+    run: echo hello \${{ quote(name) }} > greeting.txt
     files: greeting.txt
   together:
     inputs: {parts/: "\${{ jobs.greet.files['greeting.txt'] }}"}
     run: cat parts/*
 `;
 
-function useSettled(text: string, ms: number): string {
-  const [settled, setSettled] = useState(text);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(text), ms);
-    return () => clearTimeout(timer);
-  }, [text, ms]);
-  return settled;
+const NONE: FileBeside[] = [];
+
+interface Props {
+  name: string;
+  version?: number;
+  /** The file of that version, which the next one begins with. Files beside it are kept where the paths are the same. */
+  before?: { file?: string; text?: string; beside?: FileBeside[] };
+  /** Told when something is written, or added. */
+  onWritten?: () => void;
+  onDeployed: (name: string) => void;
+  /** What somebody should know who writes here, about what others did. */
+  meanwhile?: ReactNode;
 }
 
-export function FlowEditor({ name, onDeployed }: { name: string; onDeployed: (name: string) => void }) {
+export function FlowEditor({ name, version = 0, before = {}, onWritten, onDeployed, meanwhile }: Props) {
   const may = useMayAll();
   const refresh = useRefresh();
-  const [text, setText] = useState(name ? "" : TEMPLATE);
+  // Only YAML is read on a server.
+  const isYaml = /\.ya?ml$/.test(before.file ?? "");
+  const [text, setText] = useState(name ? (isYaml ? before.text ?? "" : "") : TEMPLATE);
+  const [file, setFile] = useState((isYaml && before.file) || `${name || "flow"}.yaml`);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>(null);
+  const [added, setAdded] = useState<FilesByPath>({});
+  const write = (written: string) => {
+    onWritten?.();
+    setText(written);
+  };
+  const add = (more: FilesByPath) => {
+    onWritten?.();
+    setAdded((known) => ({ ...known, ...more }));
+  };
   const settled = useSettled(text, 300);
+  const [asked, setAsked] = useState<readonly string[]>([]);
+  const files = filesToSend(asked, keptFiles(before.beside ?? NONE), added);
   const check = useQuery({
-    queryKey: ["flow-check", settled],
-    queryFn: ({ signal }) => ask(api.POST("/api/v1/flow-checks", { body: { text: settled, name: "flow.yaml" }, signal })),
+    queryKey: ["flow-check", settled, files],
+    queryFn: ({ signal }) => ask(api.POST("/api/v1/flow-checks", { body: { text: settled, name: "flow.yaml", files }, signal })),
     enabled: settled.trim() !== "",
     placeholderData: keepPreviousData,
     staleTime: Infinity,
     gcTime: 30_000,
   });
   const found = settled.trim() && check.data ? check.data : null;
+  const named = (check.data?.beside ?? NONE).map((each) => each.path);
+  if (check.data && named.join("\n") !== asked.join("\n")) setAsked(named);
   const problems: CodeProblem[] = (found?.problems ?? []).map((each) => ({
     line: each.line || 1,
     column: each.column || 1,
@@ -60,8 +87,8 @@ export function FlowEditor({ name, onDeployed }: { name: string; onDeployed: (na
   const errors = problems.filter((each) => each.severity === "error").length;
   const current = settled === text && !check.isPlaceholderData && !check.isFetching;
   const deploy = async (withTriggers: boolean) => {
-    const flow = found?.flow;
-    if (!flow) return;
+    if (!found?.flow) return;
+    const flow = { ...found.flow, source: sourceOf(file, settled) };
     setBusy(true);
     setRefused(null);
     try {
@@ -72,13 +99,13 @@ export function FlowEditor({ name, onDeployed }: { name: string; onDeployed: (na
       onDeployed(flow.name);
     } catch (error) {
       setRefused(error);
-    } finally {
       setBusy(false);
     }
   };
   const model = found?.ok ? found.flow : null;
   return (
     <div className="stack">
+      {!busy && meanwhile}
       <Panel
         title="Flow file"
         actions={
@@ -89,16 +116,17 @@ export function FlowEditor({ name, onDeployed }: { name: string; onDeployed: (na
                 aria-label="Open a flow file"
                 accept=".yaml,.yml,.json"
                 onChange={(event) => {
-                  const given = event.target.files?.[0];
+                  const [given] = takeChosen(event.target);
                   if (!given) return;
-                  void given.text().then(setText);
+                  setFile(given.name);
+                  void given.text().then(write);
                 }}
               />
             </label>
         }
       >
         <div className="flow-editor">
-          <CodeView text={text} label="Flow file" language="yaml" onChange={setText} problems={problems} placeholder={name ? `Paste the file of ${name} here` : "Paste a flow file here"} />
+          <CodeView text={text} label="Flow file" language="yaml" onChange={write} problems={problems} placeholder={name ? `Paste the file of ${name} here` : "Paste a flow file here"} />
         </div>
         <div className="flow-verdict" role="status">
           {!text.trim() && <span className="muted">Nothing is written yet.</span>}
@@ -121,8 +149,8 @@ export function FlowEditor({ name, onDeployed }: { name: string; onDeployed: (na
               <li key={at} data-severity={each.severity}>
                 <span className="mono nowrap">{each.line ? `line ${each.line}` : "file"}</span>
                 <span>
-                  {each.message}
-                  {each.hint && <span className="muted"> {each.hint}</span>}
+                  <TextWithCode text={each.message} />
+                  {each.hint && <span className="muted"> <TextWithCode text={each.hint} /></span>}
                 </span>
               </li>
             ))}
@@ -131,6 +159,9 @@ export function FlowEditor({ name, onDeployed }: { name: string; onDeployed: (na
         {check.isError && <ErrorState error={check.error} compact />}
         {refused !== null && <ErrorState error={refused} compact />}
       </Panel>
+      {found && (found.beside ?? NONE).length > 0 && (
+        <FilesBeside beside={found.beside ?? NONE} added={added} before={`version ${version}`} onAdd={add} />
+      )}
       {found?.graph && found.graph.nodes.length > 0 && (
         <Panel title="What it would do" className="flush">
           <div className="flow-canvas" tabIndex={0} role="region" aria-label="Drawing of the flow">

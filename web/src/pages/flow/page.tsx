@@ -1,25 +1,27 @@
 /** One flow: drawn, its model, who deployed it, its cases; and a box for its next version. */
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { api, ask } from "@/api/client";
-import { flowQuery, type FlowView } from "@/api/queries";
+import { flowFileQuery, flowQuery, type FlowView } from "@/api/queries";
 import { useMayAll } from "@/api/session";
 import { useQuestion } from "@/components/acts";
 import { CodeView } from "@/components/code-view";
 import { CopyButton } from "@/components/copy-button";
+import FlowFile from "@/components/flow-file";
 import { Icon } from "@/components/icon";
 import { Facts, Page, Panel } from "@/components/page";
 import { Loaded } from "@/components/states-of-page";
 import { Tabs } from "@/components/tabs";
 import { Time } from "@/components/time";
 import { FlowDrawing } from "./flow-drawing";
-import { FlowEditor } from "./flow-editor";
+import { NextVersion } from "./next-version";
 import { VIEWS } from "./search";
 import "@/styles/resources.css";
 
 const route = getRouteApi("/flows/$name");
 
-const VIEW_WORDS = { drawing: "Drawing", model: "Model", deployments: "Deployments", edit: "Next version" } as const;
+const VIEW_WORDS = { drawing: "Drawing", file: "File", model: "Model", deployments: "Deployments", edit: "Next version" } as const;
 
 /** Who gave the newest version; what was before is in the record of who did what, for those who may read it. */
 function Deployments({ view }: { view: FlowView }) {
@@ -29,7 +31,7 @@ function Deployments({ view }: { view: FlowView }) {
       <div className="stack">
         <Facts
           facts={[
-            ["Deployed by", view.deployed_by],
+            ["Deployed by", personText(view.deployed_by)],
             ["When", <Time key="at" at={view.deployed_at} />],
             ["Project", view.project],
             ["Digest", <span key="digest" className="row"><code className="clip">{view.digest}</code><CopyButton text={view.digest} label="Copy the digest" /></span>],
@@ -77,10 +79,10 @@ function FlowViewPage({ view }: { view: FlowView }) {
   return (
     <Page
       title={view.name}
-      crumbs={<Link to="/run">Flows</Link>}
+      crumbs={<Link to="/run">New run</Link>}
       lead={
         <>
-          {view.description && <>{view.description} · </>}version {view.version}, deployed by {view.deployed_by} <Time at={view.deployed_at} />
+          {view.description && <>{view.description} · </>}version {view.version}, deployed by {personText(view.deployed_by)} <Time at={view.deployed_at} />
         </>
       }
       actions={
@@ -107,9 +109,10 @@ function FlowViewPage({ view }: { view: FlowView }) {
           <FlowDrawing name={view.name} version={view.version} />
         </Panel>
       )}
+      {at === "file" && <FlowFile query={flowFileQuery(view.name)} />}
       {at === "model" && <Model view={view} />}
       {at === "deployments" && <Deployments view={view} />}
-      {at === "edit" && may("deploy") && <FlowEditor name={view.name} onDeployed={(name) => void navigate({ to: "/flows/$name", params: { name }, search: {} })} />}
+      {at === "edit" && may("deploy") && <NextVersion view={view} onDeployed={(name) => void navigate({ to: "/flows/$name", params: { name }, search: {} })} />}
       {question}
     </Page>
   );
@@ -120,7 +123,7 @@ export default function FlowPage() {
   const query = useQuery(flowQuery(name));
   if (query.data) return <FlowViewPage view={query.data as FlowView} />;
   return (
-    <Page title={name} crumbs={<Link to="/run">Flows</Link>}>
+    <Page title={name} crumbs={<Link to="/run">New run</Link>}>
       <Loaded query={query} lines={6}>{() => null}</Loaded>
     </Page>
   );

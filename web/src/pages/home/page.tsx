@@ -1,3 +1,4 @@
+import { CommandLine, serverOption } from "@/components/command-line";
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { overviewQuery } from "@/api/queries";
@@ -7,6 +8,7 @@ import { Icon } from "@/components/icon";
 import { Page } from "@/components/page";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { AlertsPanel, FailuresPanel, MendedPanel, PilotsPanel, WaitingPanel } from "./panels";
+import { CompletedPanel } from "./completed";
 import { RunningPanel } from "./running";
 import { Tiles } from "./tiles";
 import "./home.css";
@@ -43,7 +45,8 @@ function Unused({ overview }: { overview: Overview }) {
   return (
     <>
       <EmptyState title="Nothing has run here yet" icon="run" action={mayStart && <Link to="/run" className="button primary">Pick a flow and start it</Link>}>
-        What runs, what waits and what failed is shown here then. A flow can also be started from a terminal: <code>mendflow start flow.yaml</code>
+        What runs, what waits and what failed is shown here then. A flow can also be started from a terminal:
+        <CommandLine text={`mendflow start flow.yaml ${serverOption()}`} label="Copy the command that starts a flow" />
       </EmptyState>
       <div className="columns">
         <PilotsPanel overview={overview} />
@@ -58,16 +61,13 @@ function Everything({ overview }: { overview: Overview }) {
     <>
       <Tiles overview={overview} />
       <div className="home-columns">
-        <div className="stack">
-          <FailuresPanel overview={overview} />
-          <RunningPanel />
-        </div>
-        <div className="stack">
-          <WaitingPanel overview={overview} />
-          <MendedPanel overview={overview} />
-          <PilotsPanel overview={overview} />
-          <AlertsPanel overview={overview} />
-        </div>
+        <FailuresPanel overview={overview} />
+        <RunningPanel />
+        <CompletedPanel />
+        <WaitingPanel overview={overview} />
+        <MendedPanel overview={overview} />
+        <PilotsPanel overview={overview} />
+        <AlertsPanel overview={overview} />
       </div>
     </>
   );

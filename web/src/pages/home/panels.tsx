@@ -1,7 +1,10 @@
+import { CommandLine, serverOption } from "@/components/command-line";
 import { Link, type LinkProps } from "@tanstack/react-router";
 import { actionsOf } from "@/components/alert-actions";
 import { withoutCommands } from "@/components/commands";
 import { ActionRow, Sentence } from "@/components/action-buttons";
+import { AlertedInputs, CasesOfAlerts } from "@/components/alerted-inputs";
+import { OthersOfCause } from "@/components/others-of-cause";
 import { number, percent, plural } from "@/components/format";
 import { Panel } from "@/components/page";
 import { ruleWords, treeKey } from "@/components/recovery/rule-walk";
@@ -161,7 +164,8 @@ export function PilotsPanel({ overview }: { overview: Overview }) {
       </div>
       {pilots.slots === 0 && (
         <p className="panel-note muted">
-          Jobs need a pilot: <code>mendflow pilot --server URL</code>, or a <Link to="/sites">site</Link> that starts some.
+          Jobs need a pilot, started on any machine that reaches this server, or a <Link to="/sites">site</Link> that starts some:
+          <CommandLine text={`mendflow pilot ${serverOption()}`} label="Copy the command that starts a pilot" />
         </p>
       )}
       <ul className="rows">
@@ -184,18 +188,22 @@ export function AlertsPanel({ overview }: { overview: Overview }) {
   return (
     <Panel title="Alerts" className="flush" actions={<Link to="/administration" search={{ view: "alerts" }}>All alerts</Link>}>
       {alerts.length === 0 && <p className="panel-note muted">Nothing needs attention.</p>}
-      <ul className="rows">
-        {alerts.slice(0, 6).map((alert) => (
-          <li key={alert.id} className="home-alert">
-            <StateBadge state={alert.severity === "critical" ? "failed" : alert.severity === "warning" ? "repairing" : "ready"} word={alert.severity} />
-            <div className="home-alert-text">
-              <p title={withoutCommands(alert.sentence)}><Sentence text={withoutCommands(alert.sentence)} /></p>
-              <ActionRow actions={actionsOf(alert).filter((each) => each.kind === "link" || !each.danger)} label={`What can be done: ${alert.subject}`} />
-            </div>
-            <span className="muted"><Time at={alert.raised_at} /></span>
-          </li>
-        ))}
-      </ul>
+      <CasesOfAlerts alerts={alerts}>
+        <ul className="rows">
+          {alerts.slice(0, 6).map((alert) => (
+            <li key={alert.id} className="home-alert">
+              <StateBadge state={alert.severity === "critical" ? "failed" : alert.severity === "warning" ? "repairing" : "ready"} word={alert.severity} />
+              <div className="home-alert-text">
+                <p title={withoutCommands(alert.sentence)}><Sentence text={withoutCommands(alert.sentence)} /></p>
+                <AlertedInputs alert={alert} />
+                <OthersOfCause alert={alert} />
+                <ActionRow actions={actionsOf(alert).filter((each) => each.kind === "link" || !each.danger)} label={`What can be done: ${alert.subject}`} />
+              </div>
+              <span className="muted"><Time at={alert.raised_at} /></span>
+            </li>
+          ))}
+        </ul>
+      </CasesOfAlerts>
     </Panel>
   );
 }

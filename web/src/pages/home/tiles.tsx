@@ -10,9 +10,9 @@ import type { State } from "@/api/states";
 import { fieldTime } from "../cases/condition";
 import type { Overview } from "./page";
 
-function Tile(props: { state: State; title: string; count: number; link: LinkProps; note: ReactNode; children?: ReactNode }) {
+function Tile(props: { state: State; title: string; count: number; link: LinkProps; note: ReactNode; hint?: string; children?: ReactNode }) {
   return (
-    <Link {...props.link} className="tile panel">
+    <Link {...props.link} className="tile panel" title={props.hint || undefined}>
       <span className="tile-title">
         <StateIcon state={props.state} />
         {props.title}
@@ -36,7 +36,7 @@ export function Tiles({ overview }: { overview: Overview }) {
   const people = overview.waiting.filter((each) => each.kind === "user-task" || each.kind === "person").reduce((total, each) => total + each.jobs, 0);
   const waiting = Object.entries(jobs).reduce((total, [state, count]) => (state === "running" ? total : total + count), 0);
   // What cases called, and what mends them, is not counted with them, and the list shows it only if it is asked for.
-  const besides = (status: string) => (overview.inner[status] ? `, and ${number(overview.inner[status])} that other cases called, or that mend one` : "");
+  const besides = (status: string) => (overview.inner[status] ? `Without ${plural(overview.inner[status], "case")} that other cases called, or that ${overview.inner[status] === 1 ? "mends" : "mend"} one` : "");
   const { busy, slots } = overview.pilots;
   const forPerson = useQuery(runningForPersonQuery).data?.counts[""] ?? 0;
   return (
@@ -44,10 +44,10 @@ export function Tiles({ overview }: { overview: Overview }) {
       <Tile state="running" title="Cases running" count={Math.max(0, (cases["running"] ?? 0) - forPerson)} link={{ to: "/cases", search: { status: "running" } }} note={`${plural(sum(hours.started), "case")} started ${span}${forPerson ? `; ${plural(forPerson, "more waits", "more wait")} for a person` : ""}`}>
         <Sparkline values={hours.started} label="Started, by the hour" tone="running" />
       </Tile>
-      <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`${span}; ${number(cases["failed"] ?? 0)} in all${besides("failed")}`}>
+      <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`${span}; ${number(cases["failed"] ?? 0)} in all`} hint={besides("failed")}>
         <Sparkline values={hours.failed} label="Failed, by the hour" tone="failed" />
       </Tile>
-      <Tile state="done" title="Cases completed" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", ...inADay } }} note={`${span}; ${number(cases["completed"] ?? 0)} in all${besides("completed")}`}>
+      <Tile state="done" title="Cases completed" count={sum(hours.completed)} link={{ to: "/cases", search: { status: "completed", ...inADay } }} note={`${span}; ${number(cases["completed"] ?? 0)} in all`} hint={besides("completed")}>
         <Sparkline values={hours.completed} label="Completed, by the hour" tone="done" />
       </Tile>
       <Tile state="person" title="For a person" count={people} link={tasks || !people ? { to: "/worklist" } : { to: "/failures", search: { only: "waiting", since: "all" } }} note={people ? `${plural(tasks, "task")} in the worklist, ${plural(people - tasks, "failure")} to decide` : "nothing waits for anybody"} />

@@ -1,4 +1,5 @@
-/** Jobs that have not ended: what waits and for what, and what runs where. */
+/** Jobs of all cases: what waits and for what, what runs where, and what has ended. */
+import { personText } from "@/components/person-text";
 import { useInfiniteQuery, useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo } from "react";
@@ -7,6 +8,7 @@ import { whyQuery } from "@/api/queries";
 import { DataTable, type Column } from "@/components/data-table";
 import { DetailsPane, WithDetails } from "@/components/drawer";
 import { number, plural } from "@/components/format";
+import { itemText } from "@/components/item-text";
 import { Facts, Page } from "@/components/page";
 import { RowReason } from "@/components/row-reason";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
@@ -21,7 +23,9 @@ import { JOB_STATES } from "./search";
 import "@/styles/resources.css";
 
 const route = getRouteApi("/jobs");
-const CONDITIONS = { waiting: "state == 'available'", running: "state == 'running'" };
+const CONDITIONS = { waiting: "state == 'available'", running: "state == 'running'", failed: "state == 'failed'", completed: "state == 'completed'" };
+const ICONS = { waiting: "waiting", running: "running", failed: "failed", completed: "done" } as const;
+const NONE_THERE = { waiting: "No job waits", running: "No job runs", failed: "No job has failed", completed: "No job has completed" };
 /** In the queue, for a pilot to take: nobody suspends them, no pilot has fetched them, and they wait for no time. */
 const QUEUED = "!suspended && pilot == null && (not_before == null || not_before <= ago('0s'))";
 const LIVE = "state in ['available', 'running']";
@@ -30,20 +34,21 @@ const PAGE_JOBS = 200;
 const PAGES_READ = 25;
 
 function stateOfJob(job: Job) {
-  if (job.state === "running") return <StateBadge state="running" />;
+  if (job.state !== "available") return <StateBadge of={job.state ?? ""} />;
   return job.suspended ? <StateBadge of="suspended" /> : <StateBadge state="waiting" />;
 }
 
 const COLUMNS: readonly Column<ListedJob>[] = [
   { id: "state", narrow: 1, header: "State", width: "112px", value: (job) => job.state, cell: stateOfJob },
-  { id: "item", narrow: 1, header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }}>{job.spec.item}</Link> },
+  { id: "item", narrow: 1, header: "Item", width: "minmax(140px, 1fr)", value: (job) => job.spec.item, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }} search={{ view: "items", item: job.spec.item }} title={itemText(job.spec)}>{itemText(job.spec)}</Link> },
   { id: "case", narrow: 1, header: "Case", width: "minmax(150px, 1fr)", value: (job) => job.case, cell: (job) => <Link to="/cases/$case" params={{ case: job.case }}>{job.case}</Link> },
   { id: "why", narrow: 2, header: "Why", width: "minmax(170px, 2fr)", cell: (job) => <RowReason text={job.why} /> },
   { id: "asks", header: "Asks for", width: "minmax(110px, 0.9fr)", value: asksFor, cell: (job) => <span title={asksFor(job)}>{asksFor(job)}</span> },
   { id: "pilot", header: "Pilot", width: "minmax(90px, 0.7fr)", isBlank: (job) => !job.pilot, value: (job) => job.pilot, cell: (job) => job.pilot ?? "" },
   { id: "attempts", header: "Attempts", width: "88px", align: "end", isBlank: (job) => !job.history.length, value: (job) => job.history.length, cell: (job) => job.history.length || "" },
   { id: "created", narrow: 2, header: "Submitted", width: "100px", value: (job) => job.created_at, cell: (job) => <Time at={job.created_at} /> },
-  { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", isBlank: (job) => !job.spec.owner, value: (job) => job.spec.owner ?? "", cell: (job) => job.spec.owner },
+  { id: "ended", header: "Ended", width: "100px", isBlank: (job) => !job.finished_at, value: (job) => job.finished_at, cell: (job) => (job.finished_at ? <Time at={job.finished_at} /> : "") },
+  { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", isBlank: (job) => !job.spec.owner, value: (job) => job.spec.owner ?? "", cell: (job) => personText(job.spec.owner) },
 ];
 
 /** Only jobs that ask for as much as one of the samples; what the search has no names for is looked at here. */
@@ -57,6 +62,11 @@ function useSamples(like: string | undefined): Job[] | null {
   const ids = like ? like.split(",") : [];
   const found = useQueries({ queries: ids.map((id) => ({ ...jobQuery(id), staleTime: Infinity })) });
   return found.some((each) => each.isPending) ? null : found.flatMap((each) => (each.data ? [each.data as Job] : []));
+}
+
+function leadOf({ state, where }: { state?: string; where?: string }): string {
+  if (where) return state ? `Jobs that match, of those ${state}.` : "All jobs that match, also those that have ended.";
+  return state === "failed" || state === "completed" ? `Jobs that have ${state}, of all cases, the newest first${state === "failed" ? "; also those in whose place another was submitted since, by a repair or because the case was run again" : ""}.` : "Jobs of all cases that have not ended.";
 }
 
 export default function JobsPage() {
@@ -93,15 +103,15 @@ export default function JobsPage() {
   const badCondition = search.where && query.error ? query.error : null;
   const count = { waiting: counts?.["available"] ?? 0, running: counts?.["running"] ?? 0 };
   return (
-    <Page title="Jobs" fill lead={search.like ? undefined : "Jobs that have not ended. Those that have are on the pages of their cases."}>
+    <Page title="Jobs" fill lead={search.like ? undefined : leadOf(search)}>
       <div className="toolbar">
         <nav className="segments" aria-label="State of jobs">
           <Link from="/jobs" to="/jobs" search={(before) => ({ where: before.where, state: undefined })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
-            all <span className="number">{counts && number(count.waiting + count.running)}</span>
+            {where ? "all" : "not ended"} {!where && <span className="number">{counts && number(count.waiting + count.running)}</span>}
           </Link>
           {JOB_STATES.map((each) => (
             <Link key={each} from="/jobs" to="/jobs" search={(before) => ({ state: each, where: before.where })} className="segment" aria-current={state === each && !search.like ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
-              <StateIcon state={each} /> {each} <span className="number">{counts && number(count[each])}</span>
+              <StateIcon state={ICONS[each]} /> {each} {!where && each in count && <span className="number">{counts && number(count[each as keyof typeof count])}</span>}
             </Link>
           ))}
         </nav>
@@ -121,8 +131,8 @@ export default function JobsPage() {
             onOpen={(job) => void navigate({ search: (before) => ({ ...before, at: job.id }), replace: Boolean(search.at) })}
             onEnd={onEnd}
             empty={
-              <EmptyState title={search.where || search.like ? "No job matches" : state === "running" ? "No job runs" : "No job waits"} icon="check" action={search.where || search.like ? <Link to="/jobs" className="button">Show all jobs</Link> : undefined}>
-                {search.like ? "Those that waited have begun meanwhile." : "Jobs that have ended are on the pages of their cases."}
+              <EmptyState title={search.where || search.like ? "No job matches" : NONE_THERE[state ?? "waiting"]} icon="check" action={search.where || search.like ? <Link to="/jobs" className="button">Show all jobs</Link> : undefined}>
+                {search.like ? "Those that waited have begun meanwhile." : where ? "Words are looked for in the ids, items, elements of loops, owners and commands of jobs." : "Of a case that was pruned, no job is kept."}
               </EmptyState>
             }
           />
@@ -166,14 +176,14 @@ function JobDetails({ id, onClose }: { id: string; onClose: () => void }) {
         <Facts
           facts={[
             ["State", stateOfJob(job)],
-            ["Item", job.spec.item],
+            ["Item", itemText(job.spec)],
             ["Asks for", asksFor(job)],
             ["Pilot", job.pilot],
             ["Submitted", <Time key="submitted" at={job.created_at} />],
             ["Since then", <Duration key="since" from={job.created_at} to={job.finished_at} />],
             ["Attempts", job.history.length || null],
             ["Priority", job.spec.priority || null],
-            ["Owner", job.spec.owner],
+            ["Owner", personText(job.spec.owner)],
           ]}
         />
       )}

@@ -1,6 +1,6 @@
 import { known, oneOf, text } from "@/app/search-params";
 
-export const JOB_STATES = ["waiting", "running"] as const;
+export const JOB_STATES = ["waiting", "running", "failed", "completed"] as const;
 
 /** What the page keeps in its address: which jobs, those that wait for the same as some, and the one that is looked at. */
 export function search(raw: Record<string, unknown>) {

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import type { Schemas } from "@/api/client";
-import { named, ownOf } from "@/components/named";
+import { writeExactly } from "@/api/exact-json";
+import { nullPrototypeRecord, ownProperty } from "@/components/own-properties";
 import { draftOf, fits, readDraft, type Draft } from "@/components/typed-values";
 
 type Values = Record<string, unknown>;
@@ -22,14 +23,14 @@ interface Earlier {
 export function useInputs(inputs: Record<string, Schemas["Input"]>, { given = {}, before = {}, isKept = false }: Earlier = {}) {
   const [typed, setTyped] = useState<Record<string, Draft>>({});
   const [storingOf, setStoringOf] = useState<Record<string, string>>({});
-  const drafts = named<Draft>();
-  const problems = named<string>();
-  const values: Values = named<unknown>();
+  const drafts = nullPrototypeRecord<Draft>();
+  const problems = nullPrototypeRecord<string>();
+  const values: Values = nullPrototypeRecord<unknown>();
   for (const [name, wanted] of Object.entries(inputs)) {
     const byDefault = wanted.default ?? null;
     const begins = [given, before].find((each) => Object.hasOwn(each, name))?.[name];
     const first = draftOf(wanted, begins === undefined ? byDefault : begins);
-    const draft = ownOf(typed, name) ?? first;
+    const draft = ownProperty(typed, name) ?? first;
     drafts[name] = draft;
     const isAsItWas = begins !== undefined && fits(wanted, begins) && isEqual(draft, first);
     const read = isAsItWas ? { value: begins } : readDraft(wanted, draft);
@@ -48,5 +49,5 @@ export function useInputs(inputs: Record<string, Schemas["Input"]>, { given = {}
 }
 
 function isEqual(one: unknown, other: unknown): boolean {
-  return one === other || JSON.stringify(one) === JSON.stringify(other);
+  return one === other || writeExactly(one) === writeExactly(other);
 }

@@ -2,13 +2,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
-import { caseQuery, flowQuery } from "@/api/queries";
+import { exactCaseQuery, exactFlowQuery, flowQuery } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { Page, Panel } from "@/components/page";
 import { Loaded } from "@/components/states-of-page";
-import { flowOfCaseQuery } from "../case/queries";
+import { exactFlowOfCaseQuery, flowOfCaseQuery } from "../case/queries";
 import { DrawingOfCase, FlowDrawing } from "../flow/flow-drawing";
 import { RunForm, type FlowToRun } from "./run-form";
+import { TableForm } from "./table-form";
 import "@/styles/resources.css";
 
 const route = getRouteApi("/run/$flow");
@@ -27,8 +28,8 @@ function Columns({ project, drawing, children }: { project: string; drawing: Rea
 
 /** With the flow that the case had, whatever is deployed under its name now. */
 function RunAgain({ id }: { id: string }) {
-  const earlier = useQuery(caseQuery(id));
-  const had = useQuery(flowOfCaseQuery(id));
+  const earlier = useQuery(exactCaseQuery(id));
+  const had = useQuery(exactFlowOfCaseQuery(id));
   return (
     <Loaded query={earlier} lines={8}>
       {(found) => (
@@ -41,14 +42,18 @@ function RunAgain({ id }: { id: string }) {
 }
 
 function StartLike({ flow, id }: { flow: FlowToRun; id: string }) {
-  const earlier = useQuery(caseQuery(id));
-  const had = useQuery(flowOfCaseQuery(id));
+  const earlier = useQuery(exactCaseQuery(id));
+  const had = useQuery(exactFlowOfCaseQuery(id));
   return <Loaded query={earlier}>{(found) => !had.isPending && <RunForm key={found.id} flow={flow} earlier={found} had={had.data} />}</Loaded>;
+}
+
+function StartSeveral({ name }: { name: string }) {
+  return <Loaded query={useQuery(exactFlowQuery(name))} lines={8}>{({ flow }) => flow && <TableForm key={name} flow={flow} />}</Loaded>;
 }
 
 function Start({ name, inputsOf }: { name: string; inputsOf: string | undefined }) {
   return (
-    <Loaded query={useQuery(flowQuery(name))} lines={8}>
+    <Loaded query={useQuery(exactFlowQuery(name))} lines={8}>
       {({ flow, project, version }) => (
         <Columns project={project} drawing={<FlowDrawing name={name} version={version} />}>
           {flow && (inputsOf ? <StartLike key={name} flow={flow} id={inputsOf} /> : <RunForm key={name} flow={flow} />)}
@@ -60,7 +65,9 @@ function Start({ name, inputsOf }: { name: string; inputsOf: string | undefined 
 
 export default function NewRunPage() {
   const { flow } = route.useParams();
-  const { rerun_of: rerunOf, inputs_of: inputsOf } = route.useSearch();
+  const { rerun_of: rerunOf, inputs_of: inputsOf, table } = route.useSearch();
+  const mayStart = useMay("start");
+  const isTable = Boolean(table) && mayStart && !rerunOf;
   const newest = useQuery({ ...flowQuery(flow), enabled: !rerunOf });
   const had = useQuery({ ...flowOfCaseQuery(rerunOf ?? ""), enabled: Boolean(rerunOf) });
   return (
@@ -69,12 +76,19 @@ export default function NewRunPage() {
       crumbs={<Link to="/run">New run</Link>}
       lead={rerunOf ? had.data?.description : newest.data?.description}
       actions={
-        <Link to="/flows/$name" params={{ name: flow }} className="button">
-          The flow itself
-        </Link>
+        <>
+          {mayStart && !rerunOf && (
+            <Link to="/run/$flow" params={{ flow }} search={isTable ? {} : { table: true }} className="button">
+              {isTable ? "One case" : "Several from a table"}
+            </Link>
+          )}
+          <Link to="/flows/$name" params={{ name: flow }} className="button">
+            The flow itself
+          </Link>
+        </>
       }
     >
-      {rerunOf ? <RunAgain id={rerunOf} /> : <Start name={flow} inputsOf={inputsOf} />}
+      {rerunOf ? <RunAgain id={rerunOf} /> : isTable ? <StartSeveral name={flow} /> : <Start name={flow} inputsOf={inputsOf} />}
     </Page>
   );
 }

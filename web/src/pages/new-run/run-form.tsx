@@ -1,14 +1,15 @@
 import { useNavigate } from "@tanstack/react-router";
-import { useEffect, useId, useMemo, useState } from "react";
+import { useId, useMemo, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { ApiError, asSentence } from "@/api/errors";
 import type { CaseView } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { useRefresh } from "@/components/acts";
 import { effectiveInputs } from "@/components/case-inputs";
+import { useInvalidFieldFocus } from "@/components/invalid-field-focus";
 import { SelectField, TextField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
-import { named } from "@/components/named";
+import { nullPrototypeRecord } from "@/components/own-properties";
 import { ErrorState } from "@/components/states-of-page";
 import { toast, toastError } from "@/components/toasts";
 import type { Draft } from "@/components/typed-values";
@@ -54,13 +55,14 @@ interface FormProps {
   /** The form begins with what this case had: with the defaults of `had`, its own flow, where it was given nothing. */
   earlier?: CaseView;
   had?: FlowToRun;
-  /** The new case runs the earlier one again; else it only has its inputs. */
+  /** The new case runs the earlier one again with the flow that it had; else with the flow as it is now, in its place if it has ended. */
   runsAgain?: boolean;
 }
 
 export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
   const rerunOf = runsAgain ? earlier?.id : undefined;
   const inputsOf = runsAgain ? undefined : earlier;
+  const isHeld = inputsOf !== undefined && !inputsOf.ended_at && inputsOf.held.length > 0;
   const mayCancel = useMay("cancel") && inputsOf !== undefined && !inputsOf.ended_at;
   const [cancels, setCancels] = useState(false);
   const navigate = useNavigate();
@@ -73,14 +75,11 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
   const act = rerunOf ? "Run again" : "Start";
   const [tries, setTries] = useState(0);
   const tried = tries > 0;
-  // After it is drawn which fields have a mistake.
-  useEffect(() => {
-    if (tries) document.querySelector<HTMLElement>("[aria-invalid=true]")?.focus();
-  }, [tries]);
+  useInvalidFieldFocus(tries);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>(null);
   const [cache, setCache] = useState<NonNullable<StartBody["cache"]>>("");
-  const [unhandled, setUnhandled] = useState<NonNullable<StartBody["on_unhandled"]>>("");
+  const [unhandled, setUnhandled] = useState<NonNullable<StartBody["on_unhandled"]>>(inputsOf?.on_unhandled ?? "");
   const [key, setKey] = useState("");
   const told = refusedInputs(refused, Object.keys(inputs));
   const change = (name: string, draft: Draft) => {
@@ -93,7 +92,7 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
     if (Object.keys(problems).length) return;
     setBusy(true);
     try {
-      const body: StartBody = { flow: flow.name, inputs: values, cache, on_unhandled: unhandled, ...(key ? { key } : {}) };
+      const body: StartBody = { flow: flow.name, inputs: values, cache, on_unhandled: unhandled, ...(key ? { key } : {}), ...(inputsOf && inputsOf.ended_at ? { rerun_of: inputsOf.id } : isHeld && cache !== "none" ? { cache_from: inputsOf.id } : {}) };
       const again = { inputs: values, ...(cache ? { cache } : {}) };
       const started = rerunOf ? await ask(api.POST("/api/v1/cases/{case}/rerun", { params: { path: { case: rerunOf } }, body: again })) : await ask(api.POST("/api/v1/cases", { body }));
       toast("good", `${started.id} has started`);
@@ -102,6 +101,7 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
       await navigate({ to: "/cases/$case", params: { case: started.id } });
     } catch (error) {
       setRefused(error);
+      if (refusedInputs(error, Object.keys(inputs)).all) setTries(tries + 2);
     } finally {
       setBusy(false);
     }
@@ -118,7 +118,7 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
     >
       {inputsOf && (
         <p className="notice">
-          The fields begin with the inputs of {inputsOf.id}{Object.keys(before).some((name) => !(name in inputsOf.inputs)) && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case. {inputsOf.id} stays as it is{inputsOf.ended_at ? "" : " and goes on waiting"}.
+          The fields begin with the inputs of {inputsOf.id}{Object.keys(before).some((name) => !(name in inputsOf.inputs)) && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case{inputsOf.ended_at > 0 && " with the flow as it is now"}{(isHeld || inputsOf.ended_at > 0) && cache !== "none" && ", and results that do not depend on what has changed are taken over"}. {becomesOf(inputsOf, { isHeld, mayCancel, cancels })}
         </p>
       )}
       {rerunOf && <p className="notice">The fields begin with the inputs of {rerunOf}, and its flow is run as it was then. Change what is to be different: results that do not depend on it are taken over.</p>}
@@ -136,7 +136,7 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
       </details>
       {inputsOf && mayCancel && (
         <label className="row">
-          <input type="checkbox" checked={cancels} onChange={(event) => setCancels(event.target.checked)} /> Cancel {inputsOf.id} when the new one has started
+          <input type="checkbox" checked={cancels} onChange={(event) => setCancels(event.target.checked)} /> Cancel {inputsOf.id} when the new one has started{isHeld && !cancels && ": else it stays held"}
         </label>
       )}
       {tried && Object.keys(problems).length > 0 && <p className="field-problem" role="alert">Fill in {Object.keys(problems).join(", ")} to {act.toLowerCase()}.</p>}
@@ -151,6 +151,13 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
   );
 }
 
+/** What becomes of the case whose inputs were taken. */
+export function becomesOf(view: Pick<CaseView, "id" | "ended_at">, { isHeld, mayCancel, cancels }: { isHeld: boolean; mayCancel: boolean; cancels: boolean }): string {
+  if (view.ended_at) return `${view.id} stays as it is.`;
+  if (mayCancel && cancels) return `${view.id} is cancelled when the new case has started.`;
+  return `${view.id} ${isHeld ? "stays held: it waits for a person" : "stays as it is and goes on waiting"}${mayCancel ? ", unless you have it cancelled below" : ""}.`;
+}
+
 /** Cancel the case in whose place another has started; the other one is there, whatever becomes of that. */
 async function cancelled(id: string, by: string): Promise<void> {
   try {
@@ -162,13 +169,15 @@ async function cancelled(id: string, by: string): Promise<void> {
 }
 
 /** What the server says of inputs, by their names; `all` if it says nothing else. */
-function refusedInputs(refused: unknown, names: readonly string[]): { of: Record<string, string>; all: boolean } {
+export function refusedInputs(refused: unknown, names: readonly string[]): { of: Record<string, string>; all: boolean } {
   const said = refused instanceof ApiError && Array.isArray(refused.fields["problems"]) ? refused.fields["problems"].map(String) : refused instanceof ApiError ? [refused.message] : [];
-  const of = named<string>();
+  const of = nullPrototypeRecord<string>();
   let others = 0;
   for (const each of said) {
     const name = names.find((one) => each.startsWith(`input ${one} `) || each.startsWith(`input ${one}:`));
-    if (name === undefined) others += 1;
+    const takenFrom = names.find((one) => each.includes(` (from inputs.${one})`));
+    if (takenFrom !== undefined) of[takenFrom] = asSentence(each);
+    else if (name === undefined) others += 1;
     else of[name] = asSentence(each.slice(`input ${name} `.length));
   }
   return { of, all: said.length > 0 && others === 0 };

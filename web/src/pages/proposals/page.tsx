@@ -1,4 +1,6 @@
 /** Rules that the past suggests, with their evidence: adopted on trial or in force, or dismissed with a reason. */
+import { personText } from "@/components/person-text";
+import { TextWithCode } from "@/components/text-with-code";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -11,13 +13,14 @@ import { Field } from "@/components/field";
 import { plural } from "@/components/format";
 import { Facts, Page } from "@/components/page";
 import { CauseText } from "@/components/recovery/message";
-import { adoptProposal, dismissProposal, proposalsQuery, type Proposal } from "@/components/recovery/queries";
-import { ruleWords, setWords, treeWords } from "@/components/recovery/rule-walk";
+import { adoptProposal, dismissProposal, learningSettingsQuery, proposalsQuery, type Proposal } from "@/components/recovery/queries";
+import { setWords, treeWords } from "@/components/recovery/rule-walk";
 import { StateBadge } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { toast } from "@/components/toasts";
 import { Glossed } from "@/components/word";
+import { adoptionPolicyWords, adoptionWords, coverageWords, KINDS, promotionWords, resultWords, stateWords, thresholdWords, trialWords } from "./proposal-words";
 import "@/components/recovery/recovery.css";
 
 const route = getRouteApi("/proposals");
@@ -26,12 +29,13 @@ export default function ProposalsPage() {
   const { proposal, every = false } = route.useSearch();
   const navigate = route.useNavigate();
   const proposals = useQuery(proposalsQuery(every));
+  const settings = useQuery(learningSettingsQuery).data;
   const current = proposals.data?.find((each) => each.id === proposal);
   return (
     <Page
       title="Proposals"
       fill
-      lead="Rules that the server suggests, from failures, repairs and what came of them. None is adopted without a person, unless the administrator says so."
+      lead={`Rules that the server suggests, from failures, repairs and what came of them. ${adoptionPolicyWords(settings)}`}
       actions={
         <label className="check-label">
           <input type="checkbox" checked={every} onChange={(event) => void navigate({ search: (before) => ({ ...before, every: event.target.checked || undefined }) })} /> also those that are decided
@@ -59,7 +63,7 @@ export default function ProposalsPage() {
               onOpen={(row) => void navigate({ search: (before) => ({ ...before, proposal: row.id }) })}
               empty={
                 <EmptyState title="Nothing is proposed now" icon="proposals" action={<Link to="/failures" className="button">See the failures</Link>}>
-                  A rule is proposed after three failures of one cause that nobody took up, or when people make the same repair twice and it helps.
+                  {thresholdWords(settings)}
                 </EmptyState>
               }
             />
@@ -70,21 +74,14 @@ export default function ProposalsPage() {
   );
 }
 
-function sure(proposal: Proposal): string {
-  const rate = proposal.evidence.sure;
-  return rate ? `${Math.round(rate.mean * 100)} % (${Math.round(rate.low * 100)} to ${Math.round(rate.high * 100)})` : "not tried";
-}
-
-const KINDS: Record<Proposal["kind"], string> = { repair: "a repair", "by-hand": "as people did", stop: "try no more", retire: "retire a rule", avoid: "elsewhere", wait: "wait longer" };
-
 const COLUMNS: Column<Proposal>[] = [
   { id: "what", narrow: 1, header: "What", width: "minmax(220px, 3fr)", value: (row) => row.sentence, cell: (row) => <span title={row.sentence}>{row.sentence}</span> },
   { id: "cause", narrow: 2, header: "Cause", width: "minmax(180px, 2fr)", value: (row) => row.message, cell: (row) => <CauseText text={row.message} /> },
   { id: "kind", header: "Kind", width: "104px", value: (row) => row.kind, cell: (row) => KINDS[row.kind] },
   { id: "state", narrow: 2, header: "State", width: "100px", value: (row) => row.state, cell: (row) => <StateBadge state={row.state === "open" ? "person" : row.state === "on-trial" ? "repairing" : row.state === "in-force" ? "done" : "stopped"} word={row.state.replace("-", " ")} /> },
-  { id: "sure", header: "How likely it helps", width: "150px", value: (row) => row.evidence.sure?.mean ?? 0, cell: sure },
-  { id: "catches", header: "Would catch", width: "100px", align: "end", value: (row) => row.evidence.caught, cell: (row) => `${row.evidence.caught} of ${row.evidence.of}` },
-  { id: "spoils", header: "Would spoil", width: "100px", align: "end", value: (row) => row.evidence.spoilt, cell: (row) => row.evidence.spoilt },
+  { id: "sure", header: "So far", width: "180px", value: (row) => row.evidence.sure?.mean ?? 0, cell: resultWords },
+  { id: "catches", header: "Holds for", width: "100px", align: "end", value: (row) => row.evidence.caught, cell: (row) => `${row.evidence.caught} of ${row.evidence.of}` },
+  { id: "spoils", header: "Takes from others", width: "130px", align: "end", value: (row) => row.evidence.spoilt, cell: (row) => row.evidence.spoilt },
   { id: "at", narrow: 2, header: "Since", width: "90px", value: (row) => row.at, cell: (row) => <Time at={row.at} /> },
 ];
 
@@ -95,13 +92,16 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
   const mayAdopt = useMay("adopt_proposal");
   const mayDismiss = useMay("dismiss_proposal");
   const [dialog, setDialog] = useState<"" | "trial" | "force" | "dismiss">("");
-  const [after, setAfter] = useState(0);
+  const settings = useQuery(learningSettingsQuery).data;
+  const [wished, setAfter] = useState<number | null>(null);
+  const after = wished ?? settings?.promote_after ?? 0;
   const [why, setWhy] = useState("");
-  const { evidence, trial } = proposal;
+  const { evidence } = proposal;
   const decided = (said: string) => {
     toast("good", said);
     void Promise.all(["proposals", "rules", "failures"].map((key) => client.invalidateQueries({ queryKey: [key] })));
   };
+  const adopt = async (inForce: boolean) => decided(stateWords(await adoptProposal(proposal.id, { in_force: inForce, promote_after: inForce || wished === null ? null : wished, note: "" })));
   const open = proposal.state === "open";
   const onTrial = proposal.state === "on-trial";
   return (
@@ -113,6 +113,7 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
         {proposal.group && <Link to="/failures/$group" params={{ group: proposal.group }} className="button small">See the failures</Link>}
       </div>
       {proposal.again && <p>{proposal.again}</p>}
+      {stateWords(proposal) && <p>{stateWords(proposal)}</p>}
       <CodeView text={proposal.condition} label="Condition" language="cel" />
       <Facts
         facts={[
@@ -120,12 +121,12 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
           ["in", <Glossed key="in" text={`${setWords(proposal.rules)}, ${treeWords(proposal.type, proposal.task)}`} only={["abort"]} />],
           ["rule", proposal.rule !== null && <Link to="/rules/$name" params={{ name: proposal.rules }} search={{ tree: `${proposal.type}/${proposal.task}`, rule: proposal.rule }}>rule {proposal.rule}</Link>],
           ["failures", `${plural(evidence.failures, "failure")} in ${plural(evidence.cases, "case")}, of ${evidence.flows.join(", ")}`],
-          ["would catch", `${evidence.caught} of ${evidence.of} that nothing helped`],
-          ["would spoil", `${plural(evidence.spoilt, "failure")} that another repair has cured`],
-          ["likely helps", sure(proposal)],
-          ["breaks", evidence.breaks],
-          ["adopted by", proposal.adopted_by],
-          ["dismissed by", proposal.dismissed_by && `${proposal.dismissed_by}: ${proposal.why}`],
+          [proposal.kind === "retire" ? "tried in vain" : "holds for", coverageWords(proposal)],
+          ["takes from others", proposal.kind !== "retire" && `${plural(evidence.spoilt, "failure")} that another repair has cured`],
+          ["so far", resultWords(proposal)],
+          ["breaks", evidence.breaks && <TextWithCode key="breaks" text={evidence.breaks} />],
+          ["adopted by", personText(proposal.adopted_by)],
+          ["dismissed by", proposal.dismissed_by && `${personText(proposal.dismissed_by)}: ${proposal.why}`],
         ]}
       />
       {evidence.similar.length > 0 && (
@@ -134,9 +135,9 @@ function ProposalView({ proposal }: { proposal: Proposal }) {
           <tbody>{evidence.similar.map((each) => <tr key={`${each.exlet}-${each.among}`}><td>{each.exlet}</td><td>{each.among}</td><td>{each.rate.helped} of {each.rate.tried}</td><td>{Math.round(each.rate.low * 100)} to {Math.round(each.rate.high * 100)} %</td></tr>)}</tbody>
         </table>
       )}
-      {(onTrial || trial.fired > 0) && <p>On trial it fired {plural(trial.fired, "time")}: {trial.agreed} agreed and helped, {trial.otherwise} were helped otherwise.</p>}
-      <ConfirmDialog title="Adopt on trial" open={dialog === "trial"} act="Adopt on trial" onClose={() => setDialog("")} onAct={async () => { await adoptProposal(proposal.id, { in_force: false, promote_after: after || null, note: "" }); decided("It is on trial"); }} will={<><p>It becomes a rule that is asked and recorded, and does nothing.</p><Field label="Put in force by itself after so many decisions that agree" hint="0: never">{(ids) => <input {...ids} type="number" min={0} value={after} onChange={(event) => setAfter(Math.max(0, Number(event.target.value)))} />}</Field></>} />
-      <ConfirmDialog title={proposal.kind === "retire" ? "Retire the rule" : "Put in force"} open={dialog === "force"} act="Put in force" onClose={() => setDialog("")} onAct={async () => { await adoptProposal(proposal.id, { in_force: true, promote_after: null, note: "" }); decided("It is in force"); }} will={<p>{proposal.kind === "retire" ? `${ruleWords(proposal, "Rule")} is taken out of use.` : `From now on ${proposal.exlet || "nothing"} is done where it holds.`} It is a new version of {setWords(proposal.rules)}, and an earlier one can be restored.</p>} />
+      {onTrial && <p>{trialWords(proposal)}</p>}
+      <ConfirmDialog title="Adopt on trial" open={dialog === "trial"} act="Adopt on trial" onClose={() => setDialog("")} onAct={() => adopt(false)} will={<><p>{adoptionWords(proposal, false)}</p><Field label="Put in force by itself after so many decisions that agree" hint="0: never">{(ids) => <input {...ids} type="number" min={0} value={after} onChange={(event) => setAfter(Math.max(0, Math.trunc(Number(event.target.value))))} />}</Field><p>{promotionWords(after)}</p></>} />
+      <ConfirmDialog title={proposal.kind === "retire" ? "Retire the rule" : "Put in force"} open={dialog === "force"} act={proposal.kind === "retire" ? "Retire the rule" : "Put in force"} onClose={() => setDialog("")} onAct={() => adopt(true)} will={<p>{adoptionWords(proposal, true)} That is a new version of {setWords(proposal.rules)}; an earlier one can be restored.</p>} />
       <ConfirmDialog
         title="Dismiss the proposal"
         open={dialog === "dismiss"}

@@ -1,4 +1,5 @@
 /** One rule set: its trees as they are walked, its versions, its rules on trial, cornerstones and exlets. */
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
@@ -32,7 +33,7 @@ export default function RuleSetPage() {
       title={`Rules of ${setWords(name)}`}
       crumbs={<Link to="/rules">Rules</Link>}
       fill
-      lead={set.data && <>Version {set.data.version}, {plural(set.data.rule_count, "rule")}{set.data.at ? <>, changed <Time at={set.data.at} /> by {set.data.author}</> : ", as shipped"}</>}
+      lead={set.data && <>Version {set.data.version}, {plural(set.data.rule_count, "rule")}{set.data.at ? <>, changed <Time at={set.data.at} /> by {personText(set.data.author)}</> : ", as shipped"}</>}
     >
       <Loaded query={set} lines={8}>
         {(found) =>

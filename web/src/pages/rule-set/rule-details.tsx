@@ -1,4 +1,5 @@
 /** A rule: why it is there, the case that it was made for, and its changes, each tried against the past before it is made. */
+import { personText } from "@/components/person-text";
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -19,7 +20,7 @@ import { Time } from "@/components/time";
 import { toast } from "@/components/toasts";
 import { Word } from "@/components/word";
 import { EditButton } from "./exlets";
-import { ToApply } from "./to-apply";
+import { OpenCauses } from "./open-causes";
 
 export function RuleDetails({ set, type, task, walked, edit }: { set: RuleSetView; type: string; task: string; walked: WalkedRule; edit?: boolean }) {
   const { rule } = walked;
@@ -46,7 +47,7 @@ export function RuleDetails({ set, type, task, walked, edit }: { set: RuleSetVie
         {!retired && mayRetire && <button type="button" className="button small danger" onClick={() => setDialog("retire")}>Retire</button>}
         <Link to="/rules/$name" params={{ name: set.name }} search={{ view: "cornerstones", tree: `${type}/${task}`, rule: rule.id }} className="button small">Compare cornerstones</Link>
       </div>
-      {promoted && !rule.passive && <ToApply flow={set.name} />}
+      {promoted && !rule.passive && <OpenCauses flow={set.name} />}
       <CodeView text={rule.condition} label="Condition" language="cel" />
       <Facts
         facts={[
@@ -55,7 +56,7 @@ export function RuleDetails({ set, type, task, walked, edit }: { set: RuleSetVie
           ["asked", `${plural(walked.asked, "time")}: held ${walked.held}, not ${walked.asked - walked.held}${rule.exlet ? `, counted since it does ${rule.exlet}` : ""}`],
           ["decided", plural(walked.decided, "time")],
           ["would have", rule.passive ? plural(set.tried[`${type}/${task}/${rule.id}`] ?? 0, "time") : ""],
-          ["made by", rule.author],
+          ["made by", personText(rule.author)],
           ["made", rule.at ? <Time at={rule.at} /> : ""],
         ]}
       />

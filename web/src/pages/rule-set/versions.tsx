@@ -1,4 +1,5 @@
 /** The versions of a set, what has changed between two of them, and the way back to one. */
+import { personText } from "@/components/person-text";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useState } from "react";
@@ -59,7 +60,7 @@ export function Versions({ set }: { set: RuleSetView }) {
   const columns: Column<RuleSetView>[] = [
     { id: "version", narrow: 1, narrowCell: (row) => `version ${number(row.version)}`, header: "Version", width: "80px", align: "end", value: (row) => row.version, cell: (row) => number(row.version) },
     { id: "at", header: "Made", width: "100px", value: (row) => row.at, cell: (row) => <Time at={row.at} none="as shipped" /> },
-    { id: "author", narrow: 1, header: "By", width: "120px", value: (row) => row.author, cell: (row) => row.author },
+    { id: "author", narrow: 1, header: "By", width: "120px", value: (row) => row.author, cell: (row) => personText(row.author) },
     { id: "rules", narrow: 1, narrowCell: (row) => plural(row.rule_count, "rule"), header: "Rules", width: "70px", align: "end", value: (row) => row.rule_count, cell: (row) => number(row.rule_count) },
     { id: "note", narrow: 2, header: "Note", width: "minmax(200px, 3fr)", cell: (row) => <span title={row.note}>{row.note}</span> },
     { id: "act", narrow: 2, header: <span className="visually-hidden">Acts</span>, width: "100px", cell: (row) => (row.newest ? <span className="muted">in force</span> : mayRestore ? <button type="button" className="link-button" onClick={() => setRestoring(row.version)}>Restore</button> : null) },

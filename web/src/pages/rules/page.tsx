@@ -1,9 +1,10 @@
 /** All rule sets: those of flows, and the default rules, which are asked where a flow's own conclude nothing. */
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useMemo } from "react";
 import { CountLink } from "@/components/count-link";
-import { TABLET_PX, useNarrow } from "@/app/screen";
+import { LAPTOP_PX, useNarrow } from "@/app/screen-widths";
 import { DataTable, type Column } from "@/components/data-table";
 import { number, plural } from "@/components/format";
 import { Icon } from "@/components/icon";
@@ -21,7 +22,7 @@ export default function RulesPage() {
   const { find = "" } = route.useSearch();
   const navigate = route.useNavigate();
   const sets = useQuery(ruleSetsQuery);
-  const isNarrow = useNarrow(TABLET_PX);
+  const isNarrow = useNarrow(LAPTOP_PX);
   const rows = useMemo(
     () => (sets.data ?? []).filter((each) => `${each.name} ${setWords(each.name)} ${each.exlets.join(" ")}`.toLowerCase().includes(find.toLowerCase())).toSorted((one, other) => Number(one.name === "*") - Number(other.name === "*") || other.at - one.at),
     [sets.data, find],
@@ -62,7 +63,7 @@ const COLUMNS: Column<RuleSetView>[] = [
   { id: "exlets", header: "Exlets", about: "exlets", width: "minmax(190px, 2.6fr)", value: (row) => row.exlets.length, cell: (row) => <span title={row.exlets.join(", ")}>{row.exlets.join(", ")}</span> },
   { id: "version", header: "Version", width: "72px", align: "end", value: (row) => row.version, cell: (row) => <Link to="/rules/$name" params={{ name: row.name }} search={{ view: "versions" }}>{row.version}</Link> },
   { id: "at", header: "Changed", width: "100px", value: (row) => row.at, cell: (row) => <Time at={row.at} none="as shipped" /> },
-  { id: "author", header: "By", width: "80px", value: (row) => row.author, cell: (row) => row.author },
+  { id: "author", header: "By", width: "80px", value: (row) => row.author, cell: (row) => personText(row.author) },
   { id: "note", header: "Note", width: "minmax(120px, 1.4fr)", cell: (row) => <span title={row.note}>{row.note}</span> },
 ];
 

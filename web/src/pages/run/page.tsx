@@ -1,4 +1,5 @@
 /** Pick a flow to run, or give a new one. */
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { flowsQuery, type FlowView } from "@/api/queries";
@@ -14,13 +15,13 @@ import "@/styles/resources.css";
 const route = getRouteApi("/run");
 
 function matches(view: FlowView, find: string): boolean {
-  return `${view.name} ${view.description} ${view.deployed_by}`.toLowerCase().includes(find.toLowerCase());
+  return `${view.name} ${view.description} ${personText(view.deployed_by)}`.toLowerCase().includes(find.toLowerCase());
 }
 
 const COLUMNS: Column<FlowView>[] = [
   { id: "flow", narrow: 1, header: "Flow", width: "minmax(140px, 1.2fr)", value: (row) => row.name, cell: (row) => <Link to="/run/$flow" params={{ flow: row.name }}>{row.name}</Link> },
   { id: "description", narrow: 2, header: "What it does", width: "minmax(160px, 3fr)", cell: (row) => <span className="muted">{row.description}</span> },
-  { id: "by", header: "Deployed by", width: "110px", value: (row) => row.deployed_by, cell: (row) => row.deployed_by },
+  { id: "by", header: "Deployed by", width: "110px", value: (row) => row.deployed_by, cell: (row) => personText(row.deployed_by) },
   { id: "at", narrow: 2, header: "When", width: "100px", value: (row) => row.deployed_at, cell: (row) => <Time at={row.deployed_at} /> },
   { id: "version", header: "Version", width: "72px", align: "end", value: (row) => row.version, cell: (row) => row.version },
   { id: "project", header: "Project", width: "100px", value: (row) => row.project, cell: (row) => row.project },

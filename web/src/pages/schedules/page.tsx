@@ -21,9 +21,9 @@ const COLUMNS: Column<Schedule>[] = [
   { id: "flow", header: "Flow", width: "minmax(110px, 1fr)", value: (row) => row.spec.flow, cell: (row) => <Link to="/flows/$name" params={{ name: row.spec.flow }}>{row.spec.flow}</Link> },
   { id: "when", narrow: 2, header: "When", width: "minmax(330px, 1.4fr)", cell: (row) => <span className="mono">{whenText(row.spec)}</span> },
   { id: "state", narrow: 1, header: "State", width: "104px", value: (row) => row.state, cell: (row) => <StateBadge of={row.state === "over" ? "ended" : row.state} word={row.state} /> },
-  { id: "next", narrow: 2, header: "Next", width: "100px", value: (row) => row.next[0] ?? null, cell: (row) => <Time at={row.next[0]} none={row.state === "paused" ? "paused" : "never"} /> },
+  { id: "next", narrow: 2, header: "Next", width: "100px", value: (row) => row.next[0] ?? null, cell: (row) => (row.not_served && row.next.length ? <span className="muted" title={row.not_served}>not now</span> : <Time at={row.next[0]} none={row.state === "paused" ? "paused" : "never"} />) },
   { id: "last", header: "Last case", width: "minmax(150px, 1.3fr)", cell: (row) => (row.last_case ? <span className="row"><StateBadge of={row.last_status} /> <Link to="/cases/$case" params={{ case: row.last_case }} className="clip">{row.last_case}</Link></span> : <span className="muted">none yet</span>) },
-  { id: "problem", header: "", width: "minmax(60px, 1fr)", cell: (row) => row.problem && <span title={row.problem}>{row.problem}</span> },
+  { id: "problem", header: "", width: "minmax(60px, 1fr)", cell: (row) => { const told = row.problem || row.not_served; return told && <span title={told}>{told}</span>; } },
 ];
 
 export default function SchedulesPage() {

@@ -1,4 +1,7 @@
 /** One schedule: when it comes, what became of it, and what can be done. */
+import { personText } from "@/components/person-text";
+import { TextWithCode } from "@/components/text-with-code";
+import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
@@ -6,7 +9,7 @@ import { useMayAll } from "@/api/session";
 import { useAct, useQuestion, useRefresh } from "@/components/acts";
 import { ConfirmDialog } from "@/components/dialog";
 import { DetailsPane } from "@/components/drawer";
-import { exact, plural } from "@/components/format";
+import { exact, plural, zone } from "@/components/format";
 import { TextField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
 import { JsonTree } from "@/components/json-tree";
@@ -17,17 +20,21 @@ import { ErrorState } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { toast } from "@/components/toasts";
 import { ScheduleDialog } from "./schedule-dialog";
-import { whenText, type Schedule } from "./queries";
+import { Moment, NextTimes } from "./next-times";
+import { exactScheduleQuery, whenText, zoneOf, type Schedule, type ScheduleSpec } from "./queries";
+import { rhythmText } from "./rhythms";
+import { becameText, catchUpText, overlapText } from "./what-it-does";
 
 type Backfill = Schemas["BackfillView"];
-
-const WHAT_WORDS: Record<string, string> = { started: "started", known: "was started before", missed: "missed", overlapped: "left out: an earlier case was running", paused: "left out: paused", refused: "refused", triggered: "started by hand" };
 
 /** `2026-11-17T09:00`, as fields for a date and a time want it, of the viewer's zone. */
 function fieldTime(at: number): string {
   const local = new Date(at - new Date(at).getTimezoneOffset() * 60_000);
   return local.toISOString().slice(0, 16);
 }
+
+/** Intervals are those of no zone. */
+const shownZone = (spec: ScheduleSpec) => (spec.every_ms ? zone() : zoneOf(spec));
 
 function BackfillDialog({ schedule, open, onClose }: { schedule: Schedule; open: boolean; onClose: () => void }) {
   const refresh = useRefresh();
@@ -72,7 +79,7 @@ function BackfillDialog({ schedule, open, onClose }: { schedule: Schedule; open:
             <ul className="plain-list" aria-label="Due times">
               {plan.times.slice(0, 100).map((each) => (
                 <li key={each.due} title={exact(each.due)}>
-                  <span className="mono">{each.text || new Date(each.due).toISOString()}</span> {each.case ? <span className="muted">has {each.case}</span> : ""}
+                  <Moment at={each.due} timezone={shownZone(schedule.spec)} /> {each.case ? <span className="muted">has {each.case}</span> : ""}
                 </li>
               ))}
               {plan.times.length > 100 && <li className="muted">and {plan.times.length - 100} more</li>}
@@ -96,6 +103,7 @@ export function ScheduleDetails({ schedule, onClose }: { schedule: Schedule; onC
   const [question, askFirst] = useQuestion("schedules");
   const [backfilling, setBackfilling] = useState(false);
   const [changing, setChanging] = useState(false);
+  const { data: written } = useQuery({ ...exactScheduleQuery(spec.name), enabled: changing, gcTime: 0 });
   const path = { name: spec.name };
   const acts = [
     ...(may("put_schedule") && !schedule.of_flow ? [{ id: "change", label: "Change …", run: () => setChanging(true) }] : []),
@@ -138,15 +146,16 @@ export function ScheduleDetails({ schedule, onClose }: { schedule: Schedule; onC
         </>
       }
     >
-      {schedule.problem && <p className="notice"><Icon name="failures" size={14} /> {schedule.problem}</p>}
+      {schedule.problem && <p className="notice"><Icon name="failures" size={14} /> <TextWithCode text={schedule.problem} /></p>}
+      {schedule.not_served && <p className="notice"><Icon name="failures" size={14} /> <span>Nothing is started at its times now: <TextWithCode text={schedule.not_served} />.</span></p>}
       <Facts
         facts={[
           ["State", <StateBadge key="state" of={schedule.state === "over" ? "ended" : schedule.state} word={schedule.state} />],
           ["Flow", <Link key="flow" to="/flows/$name" params={{ name: spec.flow }}>{spec.flow}</Link>],
-          ["When", <span key="when" className="mono">{whenText(spec)}</span>],
-          ["Missed", { all: "all are caught up with", latest: "the last one is caught up with", skip: "left out" }[spec.catch_up ?? "latest"]],
-          ["Overlap", { skip: "none is started while one runs", wait: "waits for the earlier one", allow: "runs beside", replace: "cancels the earlier one" }[spec.overlap ?? "skip"]],
-          ["Owner", schedule.owner],
+          ["When", <span key="when">{spec.cron && rhythmText(spec.cron)} <span className="mono">{whenText(spec)}</span></span>],
+          ["While an earlier case runs", overlapText(spec.overlap, spec.catch_up)],
+          ["After a time without a server", catchUpText(spec.catch_up)],
+          ["Owner", personText(schedule.owner)],
           ["Made", schedule.of_flow ? "by its flow" : <Time key="made" at={schedule.made_at} />],
           ["Catching up", schedule.backfilling ? plural(schedule.backfilling, "time") : ""],
         ]}
@@ -154,13 +163,7 @@ export function ScheduleDetails({ schedule, onClose }: { schedule: Schedule; onC
       <section>
         <h3>Next times</h3>
         {schedule.next.length ? (
-          <ul className="plain-list" aria-label="Next times">
-            {schedule.next.slice(0, 8).map((at) => (
-              <li key={at}>
-                <Time at={at} /> <span className="muted">{new Date(at).toLocaleString()}</span>
-              </li>
-            ))}
-          </ul>
+          <NextTimes times={schedule.next} timezone={shownZone(spec)} />
         ) : (
           <p className="muted">{schedule.state === "paused" ? "None while it is paused." : "None: it is over."}</p>
         )}
@@ -177,10 +180,10 @@ export function ScheduleDetails({ schedule, onClose }: { schedule: Schedule; onC
           <ul className="plain-list" aria-label="What became of its times">
             {schedule.history.map((event, at) => (
               <li key={at}>
-                <Time at={event.due || event.at} /> {WHAT_WORDS[event.what] ?? event.what}
+                <Time at={event.due || event.at} /> {becameText(event, spec)}
                 {(event.count ?? 1) > 1 && ` ${event.count} times`}
                 {event.case && <> · <Link to="/cases/$case" params={{ case: event.case }}>{event.case}</Link></>}
-                {event.reason && <span className="muted"> · {event.reason}</span>}
+                {event.reason && <span className="muted"> · <TextWithCode text={event.reason} /></span>}
               </li>
             ))}
           </ul>
@@ -190,7 +193,7 @@ export function ScheduleDetails({ schedule, onClose }: { schedule: Schedule; onC
       </section>
       {question}
       {backfilling && <BackfillDialog schedule={schedule} open onClose={() => setBackfilling(false)} />}
-      {changing && <ScheduleDialog open spec={spec} onClose={() => setChanging(false)} onMade={() => setChanging(false)} />}
+      {changing && written && <ScheduleDialog open spec={{ ...spec, inputs: written.spec.inputs }} onClose={() => setChanging(false)} onMade={() => setChanging(false)} />}
     </DetailsPane>
   );
 }

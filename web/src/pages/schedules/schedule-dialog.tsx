@@ -1,34 +1,27 @@
 /** Make a schedule, or say one anew. */
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
+import { useMemo, useState } from "react";
 import { api, ask } from "@/api/client";
-import { flowQuery, flowsQuery } from "@/api/queries";
+import { exactFlowQuery, flowsQuery } from "@/api/queries";
 import { useRefresh } from "@/components/acts";
 import { ConfirmDialog } from "@/components/dialog";
 import { zone } from "@/components/format";
+import { useInvalidFieldFocus } from "@/components/invalid-field-focus";
 import { SelectField, TextField, TimeField } from "@/components/form-fields";
-import { readTime, writeTime } from "@/components/quantities";
+import { readTime, TIME_PROBLEM, writeTime } from "@/components/quantities";
 import { toast } from "@/components/toasts";
 import { ValueField } from "@/components/value-field";
 import { useInputs } from "../new-run/input-drafts";
-import { orderOf, WaitsForFiles } from "../new-run/run-form";
+import { orderOf, refusedInputs, WaitsForFiles } from "../new-run/run-form";
+import { sizeInputs } from "../new-run/size-inputs";
 import type { FlowView } from "@/api/queries";
-import type { ScheduleSpec } from "./queries";
+import { DueInputs } from "./due-inputs";
+import { NextTimes } from "./next-times";
+import { useDueTimes, zoneOf, type ScheduleSpec } from "./queries";
+import { RhythmFields, ZoneField } from "./rhythm-fields";
+import { CATCH_UP, catchUpText, OVERLAP, overlapProblem, overlapText, type CatchUp, type Overlap } from "./what-it-does";
 
 type How = "cron" | "every";
-
-const CATCH_UP = [
-  ["latest", "the last one that was missed"],
-  ["all", "all that were missed"],
-  ["skip", "none that was missed"],
-] as const;
-
-const OVERLAP = [
-  ["skip", "start none"],
-  ["wait", "wait for it"],
-  ["allow", "start it beside"],
-  ["replace", "cancel the earlier one"],
-] as const;
 
 interface Props {
   open: boolean;
@@ -42,13 +35,18 @@ interface InputsProps {
   given: Record<string, unknown>;
   /** What waits while a file is being stored. */
   act: string;
+  /** Whether it was tried already: what is missing is said then. */
+  tried: boolean;
+  /** What the server says of each. */
+  refusals: Readonly<Record<string, string>>;
   onValues: (values: Record<string, unknown>, complete: boolean) => void;
 }
 
 /** The values of the fields, where the flow is known. */
-function Inputs({ view, given, act, onValues }: InputsProps) {
+function Inputs({ view, given, act, tried, refusals, onValues }: InputsProps) {
   const inputs = view.flow?.inputs ?? {};
   const { drafts, set, problems, values, storing, setStoring } = useInputs(inputs, { given });
+  const sizes = useMemo(() => sizeInputs(view.flow), [view.flow]);
   const complete = !storing.length && !Object.keys(problems).length;
   const said = JSON.stringify([values, complete]);
   const [told, setTold] = useState("");
@@ -59,7 +57,7 @@ function Inputs({ view, given, act, onValues }: InputsProps) {
   return (
     <>
       {orderOf(inputs).map(([name, wanted]) => (
-        <ValueField key={name} name={name} wanted={wanted} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} onStoring={(file) => setStoring(name, file)} problem={drafts[name] ? problems[name] : null} />
+        <ValueField key={name} name={name} wanted={wanted} isSize={sizes.has(name)} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} onStoring={(file) => setStoring(name, file)} problem={refusals[name] ?? (tried || drafts[name] ? problems[name] : null)} />
       ))}
       <WaitsForFiles act={act} storing={storing} />
     </>
@@ -74,20 +72,27 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
   const [how, setHow] = useState<How>(spec?.every_ms ? "every" : "cron");
   const [cron, setCron] = useState(spec?.cron ?? "0 3 * * *");
   const [every, setEvery] = useState(spec?.every_ms ? writeTime(spec.every_ms) : "1 h");
-  const [timezone, setTimezone] = useState(spec?.timezone ?? zone());
-  const [catchUp, setCatchUp] = useState(spec?.catch_up ?? "latest");
-  const [overlap, setOverlap] = useState(spec?.overlap ?? "wait");
+  const [timezone, setTimezone] = useState(spec ? zoneOf(spec) : zone());
+  const [catchUp, setCatchUp] = useState<CatchUp>(spec?.catch_up ?? "latest");
+  const [overlap, setOverlap] = useState<Overlap>(spec?.overlap ?? "wait");
   const [inputs, setInputs] = useState<Record<string, unknown>>(spec?.inputs ?? {});
   const [inputsComplete, setInputsComplete] = useState(true);
+  const [tries, setTries] = useState(0);
+  const tried = tries > 0;
+  useInvalidFieldFocus(tries);
+  const [refused, setRefused] = useState<unknown>(null);
   const chooseFlow = (next: string) => {
     setFlow(next);
     setInputs({});
     setInputsComplete(true);
   };
   const isKnown = flows.data?.some((each) => each.name === flow) ?? false;
-  const view = useQuery({ ...flowQuery(flow), enabled: open && isKnown });
+  const view = useQuery({ ...exactFlowQuery(flow), enabled: open && isKnown });
   const everyMs = readTime(every);
-  const wrong = !name.trim() || !isKnown || (how === "every" ? !everyMs : !cron.trim()) || !inputsComplete;
+  const when = { cron: how === "cron" ? cron.trim() : "", every_ms: how === "every" ? (everyMs ?? 0) : 0, timezone: how === "cron" ? timezone : undefined, starts_at: spec?.starts_at, ends_at: spec?.ends_at };
+  const due = useDueTimes(when);
+  const flawOf = (field: string) => due.flaws.find((each) => each.field === field)?.reason;
+  const wrong = !name.trim() || !isKnown || (how === "every" ? !everyMs : !cron.trim()) || !inputsComplete || due.flaws.length > 0 || overlapProblem(overlap, catchUp) !== null;
   const act = spec ? "Change" : "Make it";
   return (
     <ConfirmDialog
@@ -95,28 +100,39 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
       act={act}
       open={open}
       onClose={onClose}
-      disabled={wrong}
+      isReady={() => {
+        setRefused(null);
+        if (wrong) setTries(tries + 1);
+        return !wrong;
+      }}
       will={
         <div className="stack">
-          {!spec && <TextField label="Name" required value={name} onChange={setName} placeholder="nightly" />}
-          <TextField label="Flow" required value={flow} onChange={chooseFlow} among={(flows.data ?? []).map((each) => each.name)} problem={flow && flows.data && !isKnown ? `There is no flow ${flow}` : null} hint="Which one is started." />
+          {!spec && <TextField label="Name" required value={name} onChange={setName} placeholder="nightly" problem={tried && !name.trim() ? "A name is needed" : null} />}
+          <TextField label="Flow" required value={flow} onChange={chooseFlow} among={(flows.data ?? []).map((each) => each.name)} problem={flow && flows.data && !isKnown ? `There is no flow ${flow}` : tried && !flow ? "A flow is needed" : null} hint="Which one is started." />
           <div className="two-fields">
-            <SelectField label="When" value={how} onChange={setHow} choices={[["cron", "At times (cron)"], ["every", "At intervals"]]} />
-            {how === "cron" ? <TextField label="Times" mono value={cron} onChange={setCron} hint="Minute, hour, day, month, weekday." /> : <TimeField label="Interval" value={every} onChange={setEvery} hint="Such as 15 min or 6 h." />}
+            <SelectField label="When" value={how} onChange={setHow} choices={[["cron", "At times of the clock"], ["every", "At intervals"]]} />
+            {how === "every" ? <TimeField label="Interval" value={every} onChange={setEvery} problem={flawOf("every") ?? (tried && !everyMs ? TIME_PROBLEM : undefined)} hint="Such as 15 min or 6 h." /> : <ZoneField value={timezone} onChange={setTimezone} problem={flawOf("timezone")} />}
           </div>
-          {how === "cron" && <TextField label="Time zone" value={timezone} onChange={setTimezone} />}
+          {how === "cron" && <RhythmFields cron={cron} onCron={setCron} problem={flawOf("cron") ?? (tried && !cron.trim() ? "Times are needed" : undefined)} />}
+          <section>
+            <h3>Next times</h3>
+            {due.times.length ? <NextTimes times={due.times} timezone={how === "cron" ? timezone : zone()} /> : <p className="muted">{due.flaws.length ? (flawOf("until") ?? "They are shown as soon as it is said when.") : "None."}</p>}
+          </section>
           <div className="two-fields">
-            <SelectField label="After a time without a server, start" value={catchUp} onChange={setCatchUp} choices={CATCH_UP} />
-            <SelectField label="While an earlier case runs" value={overlap} onChange={setOverlap} choices={OVERLAP} />
+            <SelectField label="While an earlier case runs" value={overlap} onChange={setOverlap} choices={OVERLAP} problem={overlapProblem(overlap, catchUp)} hint={overlapText(overlap, catchUp)} />
+            <SelectField label="After a time without a server, start" value={catchUp} onChange={setCatchUp} choices={CATCH_UP} hint={catchUpText(catchUp)} />
           </div>
           {view.data && Object.keys(view.data.flow?.inputs ?? {}).length > 0 && (
             <>
               <h3>Inputs of {flow}</h3>
+              <DueInputs inputs={inputs} values={due.values ?? {}} name={name.trim()} />
               <Inputs
                 key={flow}
                 view={view.data as FlowView}
                 given={spec?.inputs ?? {}}
                 act={act}
+                tried={tried}
+                refusals={refusedInputs(refused, Object.keys(view.data.flow?.inputs ?? {})).of}
                 onValues={(values, complete) => {
                   setInputs(values);
                   setInputsComplete(complete);
@@ -132,13 +148,17 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
           name: name.trim(),
           flow,
           inputs,
-          cron: how === "cron" ? cron.trim() : "",
-          every_ms: how === "every" ? (everyMs ?? 0) : 0,
-          timezone: how === "cron" ? timezone.trim() : "",
+          ...when,
           catch_up: catchUp,
           overlap,
         };
-        await ask(api.PUT("/api/v1/schedules/{name}", { params: { path: { name: body.name } }, body }));
+        try {
+          await ask(api.PUT("/api/v1/schedules/{name}", { params: { path: { name: body.name } }, body }));
+        } catch (error) {
+          setRefused(error);
+          setTries(tries + 1);
+          throw error;
+        }
         toast("good", `${body.name} is set`);
         await refresh("schedules");
         onMade(body.name);

@@ -3,7 +3,9 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { getRouteApi } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { api, ask } from "@/api/client";
+import { ApiError } from "@/api/errors";
 import { meQuery, signIn, type Me } from "@/api/session";
+import { isForTasks } from "@/app/navigation";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
@@ -16,12 +18,9 @@ export function ownAddress(next: string | undefined): string {
   return next && /^\/(?![/\\])/.test(next) ? next : "/";
 }
 
-const SERVER_ROLES = ["admin", "user", "reader", "pilot", "engine", "metrics"];
-
 /** Who is here for user tasks only finds them first. */
 export function firstPage(me: Me | null): string {
-  const forTasks = me !== null && !me.may.includes("start") && me.roles.some((role) => !SERVER_ROLES.includes(role));
-  return forTasks ? "/worklist" : "/";
+  return isForTasks(me) ? "/worklist" : "/";
 }
 
 export default function SignInPage() {
@@ -73,9 +72,23 @@ export default function SignInPage() {
         <button type="submit" className={issuer ? "button" : "button primary"} disabled={busy || !token.trim()}>
           Sign in
         </button>
-        {error !== null && <ErrorState error={error} compact />}
+        {error !== null && (isUnknown(error) ? <UnknownToken /> : <ErrorState error={error} compact />)}
       </form>
     </main>
+  );
+}
+
+function isUnknown(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 401 && /does not know that token/.test(error.message);
+}
+
+function UnknownToken() {
+  return (
+    <p className="notice" role="alert">
+      <span>
+        This server does not know that token. Copy it again, whole: it may be cut off, be of another server, or have been revoked. If it still does not do, ask whoever runs the server for a new one.
+      </span>
+    </p>
   );
 }
 

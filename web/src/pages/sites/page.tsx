@@ -1,4 +1,5 @@
 /** Where pilots are submitted to. */
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useState } from "react";
@@ -97,7 +98,7 @@ function SiteDetails({ view, onClose }: { view: SiteView; onClose: () => void })
       <Facts
         facts={[
           ["State", <StateBadge key="state" of={view.state} word={view.state} />],
-          ["Paused", view.paused && <span key="paused">{view.paused.why} · {view.paused.by} <Time at={view.paused.at} /></span>],
+          ["Paused", view.paused && <span key="paused">{view.paused.why} · {personText(view.paused.by)} <Time at={view.paused.at} /></span>],
           ["Batch system", site.batch?.kind ?? "local"],
           ["Queue", site.batch?.queue],
           ["Pilots", `${view.busy} busy, ${view.idle} idle, ${view.inactive} in the queue`],
@@ -105,7 +106,7 @@ function SiteDetails({ view, onClose }: { view: SiteView; onClose: () => void })
           ["Slots of each", String(site.pilots?.slots ?? 1)],
           ["This hour", `${plural(view.left_this_hour, "more submission")} allowed`],
           ["Failures", view.failures ? plural(view.failures, "submission") : ""],
-          ["Added", <span key="made">{view.made_by} <Time at={view.made_at} /></span>],
+          ["Added", <span key="made">by {personText(view.made_by)} <Time at={view.made_at} /></span>],
         ]}
       />
       <section>

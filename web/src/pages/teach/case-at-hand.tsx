@@ -1,7 +1,7 @@
 /** The failing case: its log and its context. A click on a value, or selected text of the log, becomes a part of the
  * condition. */
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
-import { useMemo } from "react";
+import { useMemo, useState } from "react";
 import { FoldedSection } from "@/components/folded-section";
 import { number } from "@/components/format";
 import { JsonTree, type Path } from "@/components/json-tree";
@@ -11,7 +11,7 @@ import { decisionWords } from "@/components/recovery/decision-words";
 import { FailingLog } from "@/components/recovery/failing-log";
 import { failureValuesQuery, type DecisionView, type FailureView, type ValueCount } from "@/components/recovery/queries";
 import { distinction, distinguishing, howOften, NO_CONDITIONS_OF, parted, sortedByWeight, splitByKind, valueKindOf, type ValueKind } from "@/components/recovery/distinguishing-values";
-import { Loaded } from "@/components/states-of-page";
+import { Loaded, Loading } from "@/components/states-of-page";
 
 /** What the tree begins with: what mostly tells a failure. */
 const ORDER = ["fault", "job", "item", "case", "outcome", "history", "site", "capacity", "items", "values", "measures", "event", "sources"];
@@ -27,12 +27,11 @@ export function CaseAtHand(props: {
 }) {
   const { condition, onTerm } = props;
   const values = useQuery(failureValuesQuery(props.view.group.id));
-  const counts = useMemo(() => {
-    const found = new Map<string, ValueCount>();
-    for (const each of values.data ?? []) found.set(keyOf(each.path, each.value), each);
-    return found;
-  }, [values.data]);
-  const first = useMemo(() => new Set(parted(distinguishing(values.data ?? [])).first), [values.data]);
+  const counts = useMemo(() => countsByKey(values.data), [values.data]);
+  // Counts that come anew change what stands beside a value, and not where it stands: no value moves under the pointer.
+  const placedBy = useFirst(values.data);
+  const placing = useMemo(() => countsByKey(placedBy), [placedBy]);
+  const first = useMemo(() => new Set(parted(distinguishing(placedBy ?? [])).first), [placedBy]);
   const used = new Set(readTerms(condition).map((each) => each.path));
   const pick = onTerm && ((path: Path, value: unknown) => onTerm(withTerm(condition, termFor(pathOf(path), value))));
   const pickLog = onTerm && ((text: string) => {
@@ -72,9 +71,10 @@ export function CaseAtHand(props: {
     >
       <Loaded query={props.decision} lines={8}>
         {(decision) => {
+          if (values.isPending) return <Loading lines={8} label="Being compared with other failures" />;
           const job = (decision.context["job"] ?? {}) as Record<string, unknown>;
           const log = decision.fault?.log_tail || String(job["log_tail"] ?? "");
-          const countOf = (path: string, value: unknown) => counts.get(keyOf(path, value));
+          const countOf = (path: string, value: unknown) => placing.get(keyOf(path, value));
           const parts = splitByKind(arranged(decision.context), (path, value) => kindAt(path, value, countOf(path, value), first));
           const weight = (path: string, value: unknown) => distinction(countOf(path, value) ?? NOT_COUNTED);
           return (
@@ -104,6 +104,17 @@ export function CaseAtHand(props: {
       </Loaded>
     </Panel>
   );
+}
+
+/** The first that there was. */
+function useFirst<T>(value: T | undefined): T | undefined {
+  const [first, setFirst] = useState(value);
+  if (first === undefined && value !== undefined) setFirst(value);
+  return first ?? value;
+}
+
+function countsByKey(values: readonly ValueCount[] | undefined): Map<string, ValueCount> {
+  return new Map((values ?? []).map((each) => [keyOf(each.path, each.value), each]));
 }
 
 function keyOf(path: string, value: unknown): string {

@@ -4,16 +4,18 @@ import { getRouteApi, Link } from "@tanstack/react-router";
 import { useDeferredValue, useEffect, useMemo, useState } from "react";
 import { ApiError } from "@/api/errors";
 import { useMay } from "@/api/session";
+import { useTargetWhileOpen } from "@/components/target-while-open";
 import { Page } from "@/components/page";
 import { caseValuesOf, flowOf, isWhole, stepsOf, variablesOf } from "@/components/recovery/exlets";
 import { CauseText } from "@/components/recovery/message";
 import { decisionQuery, failureQuery, tryRule, type FailureView, type RuleSpec } from "@/components/recovery/queries";
 import { useRepairs } from "@/components/recovery/repair-cards";
+import { useSettled } from "@/components/settled";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { CaseAtHand } from "./case-at-hand";
 import { useDraft } from "./draft";
 import { Preview } from "./preview";
-import { SavedBefore, TriedBefore } from "./rules-before";
+import { IneffectiveRulesNotice, SavedRuleNotice } from "./existing-rules";
 import { SavedDraft } from "./saved-draft";
 import { ThenPanel } from "./then-panel";
 import { WhenPanel } from "./when-panel";
@@ -46,24 +48,15 @@ export default function TeachPage() {
   );
 }
 
-/** A value that follows what is typed, a moment later. */
-function useSettled<T>(value: T, ms: number): T {
-  const [settled, setSettled] = useState(value);
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(value), ms);
-    return () => clearTimeout(timer);
-  }, [value, ms]);
-  return settled;
-}
-
 function Teach({ view }: { view: FailureView }) {
   const group = view.group.id;
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const { draft, change, clear, fromBefore } = useDraft(group, search.term);
-  const id = search.decision ?? view.samples[0]?.id ?? "";
+  const first = useTargetWhileOpen(true, view.samples[0]);
+  const id = search.decision ?? first?.id ?? "";
   const decision = useQuery(decisionQuery(id));
-  const flow = decision.data?.flow ?? view.samples[0]?.flow ?? "";
+  const flow = decision.data?.flow ?? first?.flow ?? "";
   const repairs = useRepairs(flow, view.group);
   const chosen = repairs.find((each) => each.name === draft.exlet);
   const composed = draft.composing && draft.composed.steps.length > 0 && isWhole(draft.composed.steps) && draft.composed.name.trim() !== "";
@@ -104,7 +97,7 @@ function Teach({ view }: { view: FailureView }) {
             <button type="button" className="link-button" onClick={clear}>Begin anew</button>
           </p>
         )}
-        {draft.saved ? cameSaved && <SavedBefore saved={draft.saved} onClear={anew} /> : <TriedBefore group={view.group} />}
+        {draft.saved ? cameSaved && <SavedRuleNotice saved={draft.saved} onClear={anew} /> : <IneffectiveRulesNotice group={view.group} />}
         {draft.saved ? (
           <SavedDraft draft={draft} saved={draft.saved} exlet={exlet} flow={composedFlow ?? chosen?.flow} />
         ) : (

@@ -14,7 +14,7 @@ import { pathTo, ruleWords, setWords, treeWords, walkTree, type WalkedRule } fro
 import { ErrorState, Loading } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
 import { Glossed } from "@/components/word";
-import { boundFor, refusalWords } from "./bounds";
+import { refusalWords, tryLimitFor } from "./condition-advice";
 import type { RuleDraft, SavedRule } from "./draft";
 import type { ROWS } from "./search";
 
@@ -135,7 +135,7 @@ function PlacePanel({ trial, condition, exlet }: { trial: TrialView; condition: 
 
 function SavePanel({ spec, draft, steps, trial, problem, context, onChange, view }: PreviewProps) {
   const advised = Object.entries(trial?.missing_bounds ?? {}).find(([primitive]) => steps.includes(primitive))?.[1];
-  const bound = advised && boundFor(advised, context);
+  const bound = advised && tryLimitFor(advised, context);
   const client = useQueryClient();
   const [error, setError] = useState<unknown>(null);
   const [busy, setBusy] = useState(false);

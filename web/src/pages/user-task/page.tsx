@@ -1,17 +1,19 @@
 /** One task for a person: what it is about, the form that it asks for, and what can be done with it. */
+import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { api, ask } from "@/api/client";
-import { caseQuery } from "@/api/queries";
+import { caseQuery, whyQuery } from "@/api/queries";
 import { useMayAll, useMe } from "@/api/session";
 import { useAct } from "@/components/acts";
 import { CaseInputs, effectiveInputs, InputsTree } from "@/components/case-inputs";
 import { JsonTree } from "@/components/json-tree";
 import { Facts, Page, Panel } from "@/components/page";
-import { StateBadge } from "@/components/state-badge";
+import { StateBadge, StateIcon } from "@/components/state-badge";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { placeOf } from "@/components/task-link";
 import { Time } from "@/components/time";
+import { isApproval } from "@/components/typed-values";
 import { Word } from "@/components/word";
 import { Deadline } from "../worklist/page";
 import { apiPlace, byUrgency, isOpen, taskQuery, worklistQuery, type Task } from "../worklist/queries";
@@ -57,7 +59,8 @@ function Ended({ task }: { task: Task }) {
       <div className="stack">
         <Facts
           facts={[
-            ["By", task.ended_by],
+            ["Answer", task.state === "completed" && !shown(task.outputs) && (isApproval(task) ? "approved" : "done")],
+            ["By", personText(task.ended_by)],
             ["When", <Time key="at" at={task.ended_at} />],
             ["Comment", task.comment],
           ]}
@@ -87,7 +90,7 @@ function Claim({ task }: { task: Task }) {
       )}
       {task.state === "claimed" && may("release") && (
         <button type="button" className="button" onClick={() => void act(() => ask(api.POST("/api/v1/worklist/{case}/{serial}/release", { params: { path } })), "Others can claim it again")}>
-          {mine ? "Release" : `Release for ${task.claimed_by}`}
+          {mine ? "Release" : `Release for ${personText(task.claimed_by)}`}
         </button>
       )}
     </>
@@ -105,6 +108,29 @@ function GivenToCase({ caseId }: { caseId: string }) {
   );
 }
 
+const TOLD = [
+  { begins: "incomplete: ", word: "Incomplete", label: "What is incomplete", icon: "failed" },
+  { begins: "mended: ", word: "Mended", label: "What was mended", icon: "done" },
+] as const;
+
+/** What was made without something that failed, or otherwise than the flow says: whoever decides about it has to know. */
+function HowItWasMade({ caseId }: { caseId: string }) {
+  const facts = useQuery(whyQuery(caseId)).data?.facts ?? [];
+  return TOLD.map(({ begins, word, label, icon }) => {
+    const told = facts.filter((each) => each.startsWith(begins)).map((each) => each.slice(begins.length));
+    return told.length > 0 && (
+      <div key={begins} className="notice task-first" role="note" aria-label={label}>
+        <StateIcon state={icon} />
+        <ul className="stack tight plain-list">
+          {told.map((each) => (
+            <li key={each}>{word}: {each}</li>
+          ))}
+        </ul>
+      </div>
+    );
+  });
+}
+
 function TaskView({ task }: { task: Task }) {
   const me = useMe();
   const may = useMayAll();
@@ -116,7 +142,7 @@ function TaskView({ task }: { task: Task }) {
       crumbs={<Link to="/worklist">Worklist</Link>}
       lead={
         <span className="row wrap">
-          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : task.state === "offered" ? "nobody has taken it" : undefined} />
+          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${personText(task.claimed_by)}`) : task.state === "offered" ? "nobody has taken it" : undefined} />
           {isOpen(task) && <Deadline at={task.deadline} />}
         </span>
       }
@@ -124,11 +150,12 @@ function TaskView({ task }: { task: Task }) {
     >
       <div className="task-columns">
         <div className="stack">
-          {task.description && <p className="task-description">{task.description}</p>}
+          {task.description && <p className="task-description task-first">{task.description}</p>}
+          <HowItWasMade caseId={task.case} />
           {!isOpen(task) ? (
             <Ended task={task} />
           ) : may("complete") ? (
-            <TaskForm task={task} warning={others ? `${task.claimed_by} has claimed it. Release it first, or leave it to them.` : ""} />
+            <TaskForm task={task} warning={others ? `${personText(task.claimed_by)} has claimed it. Release it first, or leave it to them.` : ""} />
           ) : (
             <Panel>
               <p>Somebody with the role {task.role || "of this task"} answers here. You may look, and not answer.</p>
@@ -137,7 +164,7 @@ function TaskView({ task }: { task: Task }) {
         </div>
         <div className="stack">
           {shown(task.data) && (
-            <Panel title="What it is about">
+            <Panel title="What it is about" className="task-about">
               <JsonTree value={task.data} label="What it is about" of={task.case} />
             </Panel>
           )}

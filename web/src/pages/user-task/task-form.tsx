@@ -4,14 +4,16 @@ import { api, ask, type Schemas } from "@/api/client";
 import { useMay } from "@/api/session";
 import { useRefresh } from "@/components/acts";
 import { ConfirmDialog } from "@/components/dialog";
-import { Field } from "@/components/field";
+import { Field, NeededMark } from "@/components/field";
+import { useInvalidFieldFocus } from "@/components/invalid-field-focus";
 import { AreaField } from "@/components/form-fields";
 import { Icon } from "@/components/icon";
-import { ownOf } from "@/components/named";
+import { nullPrototypeRecord, ownProperty } from "@/components/own-properties";
 import { Panel } from "@/components/page";
 import { ErrorState } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
-import { isApproval, isYesOrNo, plain, withoutYesOrNo } from "@/components/typed-values";
+import { isApproval, isYesOrNo, readText, withoutYesOrNo } from "@/components/typed-values";
+import { takenAs } from "@/components/value-field";
 import { apiPlace } from "../worklist/queries";
 
 type Task = Schemas["UserTaskView"];
@@ -19,13 +21,13 @@ type Task = Schemas["UserTaskView"];
 function YesOrNo(props: { name: string; question: string; value: string; onChange: (value: string) => void; problem: string | null }) {
   const id = useId();
   return (
-    <fieldset className="yes-no" aria-describedby={props.problem ? id : undefined}>
-      <legend>{props.name}</legend>
+    <fieldset className="yes-no" role="radiogroup" aria-required aria-describedby={props.problem ? id : undefined}>
+      <legend>{props.name}<NeededMark /></legend>
       {props.question && <p className="field-hint">{props.question}</p>}
       <div className="row">
         {(["yes", "no"] as const).map((word) => (
           <label key={word} className="yes-no-choice" data-chosen={props.value === word || undefined}>
-            <input type="radio" name={props.name} checked={props.value === word} onChange={() => props.onChange(word)} />
+            <input type="radio" name={props.name} aria-invalid={props.problem ? true : undefined} checked={props.value === word} onChange={() => props.onChange(word)} />
             {word === "yes" ? "Yes" : "No"}
           </label>
         ))}
@@ -39,15 +41,31 @@ function AnswerField(props: { name: string; description: string; value: string; 
   const { name, description, value, onChange, problem } = props;
   if (isYesOrNo(description)) return <YesOrNo name={name} question={withoutYesOrNo(description)} value={value} onChange={onChange} problem={problem} />;
   return (
-    <Field label={name} hint={description} problem={problem} required>
+    <Field label={name} hint={[description, takenAs(value)].filter(Boolean).join(" ")} problem={problem} required>
       {(ids) => <textarea {...ids} rows={value.length > 60 || value.includes("\n") ? 4 : 1} value={value} onChange={(event) => onChange(event.target.value)} />}
     </Field>
   );
 }
 
-/** The comment is that of the form, wherever it was typed. */
+/** The outputs of the task by what was answered, as the command line reads it, and what is wrong with each. */
+function readAnswers(fields: [string, string][], answerTo: (name: string) => string) {
+  const outputs = nullPrototypeRecord<unknown>();
+  const problems = nullPrototypeRecord<string>();
+  for (const [name, description] of fields) {
+    const answer = answerTo(name);
+    const read = answer.trim() === "" ? { problem: "An answer is needed" } : readText(isYesOrNo(description) ? { type: "boolean" } : {}, answer);
+    if ("problem" in read) problems[name] = read.problem;
+    else outputs[name] = read.value;
+  }
+  return { outputs, problems };
+}
+
+/** Says why by the comment of the form; where there is none, it asks. */
 function RejectDialog({ task, comment, setComment, open, onClose }: { task: Task; comment: string; setComment: (comment: string) => void; open: boolean; onClose: () => void }) {
   const refresh = useRefresh();
+  const [asks, setAsks] = useState<boolean | null>(null);
+  if (open && asks === null) setAsks(!comment.trim());
+  if (!open && asks !== null) setAsks(null);
   const act = isApproval(task) && Object.keys(task.fields).length ? "Give up" : "Reject"; // there, Reject is the answer No
   return (
     <ConfirmDialog
@@ -60,7 +78,11 @@ function RejectDialog({ task, comment, setComment, open, onClose }: { task: Task
       will={
         <>
           <p>The step fails with the fault “rejected”. If the flow has no handler for that, and no rule mends it, the case fails.</p>
-          <AreaField label="Why" required value={comment} onChange={setComment} hint="It is kept with the task, and shown to whoever looks at the case." />
+          {asks ? (
+            <AreaField label="Why" required value={comment} onChange={setComment} hint="It is kept with the task, and shown to whoever looks at the case." />
+          ) : (
+            <p>Your comment says why: “{comment.trim()}”. It is kept with the task, and shown to whoever looks at the case.</p>
+          )}
         </>
       }
       onAct={async () => {
@@ -77,20 +99,24 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
   const mayReject = useMay("reject");
   const [answers, setAnswers] = useState<Record<string, string>>({});
   const [comment, setComment] = useState("");
-  const [tried, setTried] = useState(false);
+  const [tries, setTries] = useState(0);
+  const tried = tries > 0;
+  useInvalidFieldFocus(tries);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>(null);
   const [rejecting, setRejecting] = useState(false);
   const fields = Object.entries(task.fields);
   const yesOrNo = fields.filter(([, description]) => isYesOrNo(description)).map(([name]) => name);
-  const answerTo = (name: string) => ownOf(answers, name) ?? "";
-  const missing = fields.filter(([name]) => !answerTo(name).trim()).map(([name]) => name);
+  // A task that asks for a comment itself has one field for it, not two.
+  const asksForComment = !isApproval(task) && fields.some(([name]) => /^comments?$/i.test(name));
+  const answerTo = (name: string) => ownProperty(answers, name) ?? "";
+  const { outputs: answered, problems } = readAnswers(fields, answerTo);
   const approval = isApproval(task);
   const asked = approval ? yesOrNo[0] : undefined; // the one answer, which the buttons give
   const complete = () => {
-    setTried(true);
+    setTries(tries + 1);
     setRefused(null);
-    if (!missing.length) void send(Object.fromEntries(fields.map(([name, description]) => [name, isYesOrNo(description) ? answerTo(name) === "yes" : plain(answerTo(name))])));
+    if (!Object.keys(problems).length) void send(answered);
   };
   const decide = (yes: boolean) => void send(asked === undefined ? {} : { [asked]: yes });
   const send = async (outputs: Record<string, unknown>) => {
@@ -110,6 +136,7 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
     <Panel title="Your answer">
       <form
         className="stack"
+        noValidate
         onSubmit={(event) => {
           event.preventDefault();
           if (approval) decide(true);
@@ -122,18 +149,18 @@ export function TaskForm({ task, warning }: { task: Task; warning: string }) {
           </p>
         )}
         {!fields.length && !approval && <p className="muted">It asks for nothing but a decision: complete it, or reject it.</p>}
-        {asked !== undefined && <p>{withoutYesOrNo(ownOf(task.fields, asked) ?? "") || asked}</p>}
+        {asked !== undefined && <p>{withoutYesOrNo(ownProperty(task.fields, asked) ?? "") || asked}</p>}
         {!approval && fields.map(([name, description]) => (
           <AnswerField
             key={name}
             name={name}
             description={description}
             value={answerTo(name)}
-            problem={tried && missing.includes(name) ? "An answer is needed" : null}
+            problem={tried ? (ownProperty(problems, name) ?? null) : null}
             onChange={(value) => setAnswers((before) => ({ ...before, [name]: value }))}
           />
         ))}
-        <AreaField label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with the task." />
+        {!asksForComment && <AreaField label="Comment" rows={2} value={comment} onChange={setComment} hint="Kept with the task." />}
         {refused !== null && <ErrorState error={refused} compact />}
         <dl className="task-means">
           <div>

@@ -1,4 +1,5 @@
 /** What people are asked to do. */
+import { personText } from "@/components/person-text";
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { casesByIdQueries, type CaseView } from "@/api/queries";
@@ -45,9 +46,9 @@ function TaskRow({ task, given }: { task: Task; given: CaseView | undefined }) {
           {task.title || task.item} {given && <CaseInputs view={given} />}
         </span>
         <span className="task-facts">
-          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${task.claimed_by}`) : task.state === "offered" ? "nobody has taken it" : task.state} />
+          <StateBadge of={task.state} word={task.state === "claimed" ? (mine ? "claimed by you" : `claimed by ${personText(task.claimed_by)}`) : task.state === "offered" ? "nobody has taken it" : task.state} />
           <span className="chip">{task.role || "anybody"}</span>
-          {isOpen(task) ? <Deadline at={task.deadline} /> : <span>by {task.ended_by || "the system"}</span>}
+          {isOpen(task) ? <Deadline at={task.deadline} /> : <span>by {personText(task.ended_by) || "the system"}</span>}
           <span className="muted task-of">
             {task.case} · {task.item}
           </span>
@@ -68,7 +69,7 @@ function AskedRow({ task, given }: { task: AskedTask; given: CaseView | undefine
       </span>
       <span className="task-facts">
         <StateBadge state="person" word={task.kind} />
-        <span>asked by {task.asked_by}</span>
+        <span>asked by {personText(task.asked_by)}</span>
         <span className="muted task-of">
           {task.case}
           {task.item && ` · ${task.item}`}
