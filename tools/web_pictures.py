@@ -11,6 +11,7 @@ import argparse
 import base64
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,10 @@ from typing import Any, NamedTuple
 from playwright.sync_api import Browser, Page, Playwright, ViewportSize, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from tools.started_processes import all_ended  # noqa: E402  it is found there
+
 PICTURES = ROOT / "docs" / "do" / "pictures"
 DESK: ViewportSize = {"width": 1280, "height": 800}
 PHONE: ViewportSize = {"width": 390, "height": 780}
@@ -337,6 +342,7 @@ SHOTS = [
     Shot("administration", "/administration"),
     Shot("audit", "/administration?view=audit"),
     Shot("sign-in", "/sign-in"),
+    Shot("help", "/help"),
 ]
 
 
@@ -395,12 +401,13 @@ def main() -> None:
     parser.add_argument("--stay", action="store_true", help="print what --at takes, and stay until Ctrl-C")
     parser.add_argument("--at", default="", metavar="WORLD", help="take the pictures of a server that stays")
     given = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
     with sync_playwright() as playwright, tempfile.TemporaryDirectory() as made:
         if given.at:
             world = World(Path(made), **json.loads(given.at))
             shoot(playwright, world, given)
             return
-        with served(Path(made)) as world:
+        with all_ended(), served(Path(made)) as world:
             furnish(world)
             if given.stay:
                 print(json.dumps({"url": world.url, "names": world.names}), flush=True)

@@ -100,7 +100,7 @@ def test_items_of_a_loop_are_shown_with_their_elements(shell: Shell) -> None:
     told = shell.ok("why", "last:clean[1]")
     assert "clean[1] (s2.txt): it failed: error: gone" in told
     assert re.search(r"clean\[1\] \(s2\.txt\) failed +error: gone", told)
-    assert "no rule fits this failure, and its `retries` are used up; mendflow failures show" in told
+    assert "no rule fits this failure, and the built-in rules leave it alone, as its flow says `retries: 0`; " in told
     [group] = shell.json("failures")
     assert f"mendflow rules add --from {group['id']} --if CONDITION --exlet EXLET adds one" in told
     assert "clean[1] (s2.txt)" in shell.ok("failures", "show", group["id"])
@@ -114,4 +114,11 @@ def test_a_failure_that_is_tried_again_says_so(shell: Shell) -> None:
     shell("run", "often.yaml", "--quiet")
     told = shell.ok("why", "last")
     assert "no rule fits this failure; it is tried again, as its `retries` say" in told
-    assert "and its `retries` are used up" in told
+    assert "the built-in rules leave it alone, as its `retries` are used up; " in told
+
+
+def test_who_forbids_retries_is_told_what_the_rules_would_have_done(shell: Shell) -> None:
+    shell.write("big.yaml", "jobs:\n  big: {run: 'head -c 400M /dev/zero | tail', memory: 50MB, retries: 0}\n")
+    shell("run", "big.yaml", "--quiet")
+    told = shell.ok("why", "last")
+    assert "as its flow says `retries: 0` (else they would have given it more memory); mendflow failures show" in told

@@ -10,6 +10,7 @@ from mendflow.cli.rule_applying import GroupRerun, restart_group, say_applied, s
 from mendflow.client import Client
 from mendflow.core.model.errors import Conflict, RequestError, StoreUnavailable
 from mendflow.core.model.repair_views import ApplyResult
+from mendflow.core.model.rule_views import LeftReason
 
 STATUSES = {"f-1": "failed", "f-2": "failed", "f-3": "running", "f-4": "cancelled", "f-5": "completed", "f-6": "failed"}
 
@@ -64,11 +65,14 @@ async def test_a_server_that_cannot_answer_ends_the_command() -> None:
 
 
 @pytest.mark.parametrize("say_it", [say_applied, lambda applied: say_rerun(GroupRerun(applied=applied))])
-def test_why_failures_are_left_is_told_as_far_as_it_is_known(
+def test_why_failures_are_left_is_told_by_the_reason(
     say_it: Callable[[ApplyResult], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    say_it(ApplyResult(group="abc", taken_up=[], left=["f-1/1:1:1/abort", "f-2/1:1:1/abort"]))
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.startswith("2 failures are left as they are: f-1/1:1:1/abort, f-2/1:1:1/abort")
-    assert ("the rules say nothing" in said) == (say_it is say_applied), "what is tried again needs no rule"
-    assert said.endswith("somebody has stopped this before their turn, or another server has their cases")
+    why_left: dict[str, LeftReason] = {"f-1/1": "no-rule", "f-2/1": "stopped", "f-3/1": "no-rule"}
+    say_it(ApplyResult(group="abc", taken_up=[], left=[*why_left, "f-4/1"], why_left=why_left))
+    assert capsys.readouterr().out.splitlines() == [
+        "4 failures are left as they are:",
+        "  taken up by no rule: f-1/1, f-3/1",
+        "  not begun, as somebody has stopped this: f-2/1",
+        "  the server does not say why: f-4/1",
+    ]

@@ -85,6 +85,7 @@ def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # 
     group = failed_night(shell)
     listed = shell.ok("failures")
     assert re.search(rf"{group}\s+3\s.*\sjob\s+nobody took up: 3\s", listed)
+    assert "or no repair is known that is likely to help" in " ".join(shell.ok("proposals").split())
     shown = shell.ok("failures", "show", group[:4])
     assert "3 failures in 1 case" in shown
     assert "fault.exit_code: 7 (3)" in shell.ok("failures", "show", group, "--all")

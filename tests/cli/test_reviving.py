@@ -90,7 +90,7 @@ def test_rules_are_applied_to_failed_cases_and_the_cases_then_resumed(shell: She
     assert shell("run", "load.yaml", "-q", "-i", f"folder={shell.folder}").returncode == 1
     group = the_group(shell)
     nothing = shell.ok("rules", "apply", group)
-    assert "1 failure is left as it is: " in nothing and "the rules say nothing of them, or " in nothing
+    assert "1 failure is left as it is:" in nothing and "taken up by no rule: " in nothing
     assert shell.json("cases")[0]["status"] == "failed"
     applied = shell.ok("rules", "add", "--from", group, "--if", CONDITION, "--exlet", "spare.yaml", "--apply")
     assert "1 case goes on from where it stood" in applied
@@ -143,6 +143,14 @@ def test_a_rerun_says_what_it_needs(shell: Shell, words: list[str], said: str) -
     done = shell(*words)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+def test_a_run_that_is_to_fail_is_not_held_whatever_its_flow_says(shell: Shell) -> None:
+    write_flow(shell, "hold")
+    done = shell("run", "load.yaml", "-q", "-i", f"folder={shell.folder}", "--on-unhandled", "fail")
+    assert done.returncode == 1
+    [case] = shell.json("cases")
+    assert (case["status"], case["held"]) == ("failed", [])
 
 
 @pytest.mark.parametrize("how", ["flow", "option"])

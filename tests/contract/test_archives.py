@@ -9,15 +9,19 @@ import pytest
 
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.errors import Conflict, RequestError, StoreUnavailable
+from mendflow.core.model.flow_files import FlowSource
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import JobQuery
 from mendflow.services.api.archive.records import DocumentRecord
-from mendflow.stores.contract import Delete, Put, Write, WriteConflict, WriteDone
+from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND
+from mendflow.services.retention.flow_file_sweep import sweep_flow_files
+from mendflow.stores.contract import Delete, Put, Store, Write, WriteConflict, WriteDone
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import (
     archive_of_one,
     begun,
     content,
+    flow,
     over,
     packed,
     play,
@@ -26,6 +30,7 @@ from tests.contract.archived import (
     world_on,
 )
 from tests.contract.backends import Backend
+from tests.contract.documents import done
 
 
 async def test_a_case_that_went_through_another_store_is_the_same(backend: Backend, tmp_path: Path) -> None:
@@ -235,6 +240,48 @@ async def test_everything_is_everything(tmp_path: Path) -> None:
         assert set((await unpacked(there.domain, archive)).imported) == cases
         assert content(await packed(there.domain, everything=True)) == content(archive)
     assert {each.root for each in records(chosen) if hasattr(each, "root")} == cases
+
+
+async def test_the_file_of_a_flow_goes_with_its_cases(tmp_path: Path) -> None:
+    sent = [FlowSource(file="f.yaml", text=text) for text in ("# deployed", "# tried")]
+    tried = msgspec.structs.replace(flow(4), source=sent[1])
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        await here.domain.deploy(msgspec.structs.replace(flow(), source=sent[0]), who="ann")
+        first = (await here.domain.start("f", {}, who="ann")).id
+        second = (await here.domain.start_with_flow(tried, {}, who="ann")).id
+        archive = await packed(here.domain, first, second)
+        removed = (await here.domain.remove_flow("f", who="ann")).name
+        alone = await packed(here.domain, second)
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        await unpacked(there.domain, archive)
+        assert [(await there.domain.flow_file_of(each)).text for each in (first, second)] == ["# deployed", "# tried"]
+        assert (await there.domain.flow_file(removed)).by == "ann"
+        assert (await unpacked(there.domain, archive)).notes == []
+    async with world_on(MemoryStore(), tmp_path / "alone") as there:
+        await unpacked(there.domain, alone)
+        assert (await there.domain.flow_file_of(second)).text == "# tried"
+
+
+async def test_the_file_of_a_flow_that_is_imported_is_in_use_from_now_on(tmp_path: Path) -> None:
+    """A prune may come before its cases are here."""
+
+    async def is_used_long_ago(store: Store) -> None:
+        for found in [each async for each in store.scan(FLOW_FILE_KIND)]:
+            old = {**msgspec.json.decode(found.body), "used_at": 1}
+            await done(store, Put(FLOW_FILE_KIND, found.id, msgspec.json.encode(old), found.version))
+
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        sent = msgspec.structs.replace(flow(), source=FlowSource(file="f.yaml", text="# tried"))
+        case = (await here.domain.start_with_flow(sent, {}, who="ann")).id
+        await here.domain.remove_flow("f", who="ann")
+        await is_used_long_ago(here.server.store)
+        archive = await packed(here.domain, case)
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        for _ in range(2):
+            now = there.server.clock.now()
+            await unpacked(there.domain, archive)
+            assert await sweep_flow_files(there.server.store, (), now) == (0, 0)
+            await is_used_long_ago(there.server.store)
 
 
 async def test_the_catalogue_of_files_goes_with_everything(tmp_path: Path) -> None:  # PJ-7

@@ -192,6 +192,20 @@ def test_every_order_that_the_services_ask_for_is_one_that_the_cluster_knows() -
     assert asked_for and not missing, f"add these to KNOWN in stores/elastic/fields.py: {missing}"
 
 
+async def test_documents_of_before_a_field_was_known_are_counted_by_it(
+    elastic: ElasticStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr("mendflow.stores.elastic.fields.KNOWN", tuple(name for name in KNOWN if name != "digest"))
+        await elastic.write([Put("case", f"old{n}", body({"flow": "f", "digest": n}), 0) for n in ("a", "b")])
+    await elastic.write([Put("case", "new", body({"flow": "f", "digest": "a"}), 0)])
+    await elastic.refresh()
+    assert await elastic.count("case", [FieldCondition("flow", "f")], by="digest") == {"a": 2, "b": 1}
+    await elastic.write([Put("case", "none", body({"flow": "f"}), 0)])
+    await elastic.refresh()
+    assert await elastic.count("case", by="digest") == {"": 1, "a": 2, "b": 1}
+
+
 # Ids
 
 

@@ -1,9 +1,15 @@
 """What jobs need is learned on every store: by the same server, by a later one, and by another."""
 
+import asyncio
 from pathlib import Path
 
+import pytest
+
+from mendflow.core.model.flow import Flow, JobActivity, Parallel
+from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Measurements, Outcome
 from mendflow.core.model.views import JobQuery
+from mendflow.services.learning import sizes
 from tests.contract.backends import Durable
 from tests.contract.test_results import labs, opened
 from tests.patience import until
@@ -50,3 +56,16 @@ async def test_servers_learn_from_each_other(labs: list[Lab]) -> None:  # LE-2
         return [view.jobs for view in await one.domain.sizes()] == [6]
 
     await until(is_told, "what the other has learned is known here")
+
+
+async def test_nothing_is_lost_when_servers_write_the_same_names_at_once(  # LE-2
+    labs: list[Lab], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "NAMES_AT_ONCE", 4)
+    jobs = tuple(JobActivity(name=f"step{number}", command="true") for number in range(10))
+    for lab in labs:
+        await lab.domain.deploy(Flow(name=FlowName("long"), body=Parallel(name="steps", branches=jobs)))
+        await lab.domain.start("long", {}, who="me")
+        await lab.pilot.run_all(lambda spec: Outcome(measures=Measurements(peak_bytes=MB, ran_ms=1000)))
+    await asyncio.gather(*(lab.server.runtime.sizes.merge() for lab in labs))
+    assert [view.jobs for view in await labs[0].domain.sizes(flow="long")] == [2] * 10

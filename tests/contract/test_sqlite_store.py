@@ -138,6 +138,7 @@ async def test_a_file_that_was_removed_or_replaced_takes_nothing_more(tmp_path: 
     await store.open()
     await store.write([Put("case", "a", b"{}", 0)])
     (tmp_path / "store.db-wal").rename(tmp_path / "aside")
+    await asyncio.sleep(2 * sqlite_writer.LOOKED_FOR_S)
     with pytest.raises(StoreUnavailable, match="removed or replaced while it was in use"):
         await store.write([Put("case", "b", b"{}", 0)])
     (tmp_path / "aside").rename(tmp_path / "store.db-wal")

@@ -45,6 +45,7 @@ def test_all_four_ways_to_hand_over_jobs_run_as_bpel(served: Any, tmp_path: Path
     assert asked["fire-and-forget"].said() == "both jobs have been handed over"
     for end in ("sorted", "count"):
         served.until((tmp_path / f"fire-and-forget.{end}").exists, "a forgotten job to have run")
+    served.until(lambda: all(case.status == "completed" for case in served.client.cases()), "all cases to be over")
     jobs = {case.id: case for case in served.client.cases() if case.parent}
     assert {case.parent.partition("-soap")[0] for case in jobs.values()} == set(PATTERNS)
     assert all(case.status == "completed" for case in jobs.values()) and len(jobs) == 8

@@ -113,7 +113,7 @@ def test_what_tier0_cannot_do_it_refuses_in_a_sentence(words: list[str], said: s
 
 
 def test_tier0_leaves_nothing_behind_when_it_is_told_to_end(tmp_path: Path) -> None:
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen([sys.executable, str(RUN)], env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None and "streamer is open" in process.stdout.readline()
     process.terminate()

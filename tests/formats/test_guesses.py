@@ -274,7 +274,7 @@ def test_the_name_of_a_type_in_quotes_is_a_default(read: Reader) -> None:
         ("max(1, 2)", "math.greatest(a, b)"),
         ("inputs.x and true", "for `and` write `&&`"),
         ("not inputs.x", "for `not` write `!`"),
-        ("inputs.x = 3", "for `=` write `==`"),
+        ("inputs.x = 3", "`=` means nothing here; to compare write `==`"),
         ("'b' if inputs.x else 'c'", "for `if` write `condition ? one : other`"),
         ("inputs.x == 'a' && 'b' || 'c'", "to choose a value write `condition ? one : other`"),
         ("inputs.samples | length", "for `|` write a function behind the value"),

@@ -56,6 +56,30 @@ def test_a_declared_input_that_is_no_text_and_is_compared_with_one_is_remarked_o
     assert said in remark
 
 
+@pytest.mark.parametrize(
+    ("condition", "remarks"),
+    [
+        ("jobs.look.outputs.peak > 0.5", 1),
+        ("0.5 <= jobs.look.outputs.peak && jobs.look.outputs.found", 1),
+        ("double(jobs.look.outputs.peak) > 0.5", 0),
+        ("jobs.look.outputs.count > 5", 0),
+        ("inputs.n > 0.5", 0),
+    ],
+)
+def test_a_decimal_of_a_script_is_a_text_where_it_ends_in_0(read: Reader, condition: str, remarks: int) -> None:
+    text = f"inputs: {{n: 1}}\n{LOOK}  use:\n    if: ${{{{ {condition} }}}}\n    run: echo\n"
+    told = remarks_on(read(text))
+    assert len(told) == remarks
+    assert all("peak=0.50 leaves a text" in each and "`double(jobs.look.outputs.peak)`" in each for each in told)
+
+
+@pytest.mark.parametrize("number", ["1e-06", "5e+21", "1e+300"])
+def test_a_number_with_an_exponent_gives_no_example(read: Reader, number: str) -> None:
+    text = f"{LOOK}  use:\n    if: ${{{{ jobs.look.outputs.peak < {number} }}}}\n    run: echo\n"
+    [told] = remarks_on(read(text))
+    assert f"is compared with {number}: a script that writes a decimal with a 0 at its end leaves a text, and" in told
+
+
 SQUARES = (
     "jobs:\n  work:\n    for-each: {items: [1, 2], tolerate: 1}\n    run: echo\n"
     "  sum:\n    run: |\n      echo ${{ %s }}\n"

@@ -8,8 +8,9 @@ from random import Random
 
 import msgspec
 
-from mendflow.core.engine.messages import Event, SubmitJob
+from mendflow.core.engine.messages import Event, RestartItem, SubmitJob
 from mendflow.core.model.expr import Expr
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Assign,
     Catch,
@@ -21,11 +22,12 @@ from mendflow.core.model.flow import (
     JobActivity,
     OnAlarm,
     Pick,
+    Rethrow,
     Scope,
     Throw,
     Wait,
 )
-from mendflow.core.model.ids import FlowName
+from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.xml import PartCopy, ScopeDeclarations, XmlMessage, XmlTarget, XmlType
 from mendflow.formats.yaml import load_flow
@@ -166,6 +168,19 @@ def paperwork() -> list[Event]:
     return play.ring().journal
 
 
+def restaged() -> list[Event]:
+    """A job is restarted, and its files do not come the second time: what handles that, and the case, say how."""
+    fault = Fault(name="stagingFailed", category=Category.DATA, message="given.txt is not there")
+    reads = JobActivity(name="a", command="true", inputs={"in.txt": "given.txt"})
+    says = JobActivity(name="say", command="echo ${{ fault.message }}")
+    caught = Scope(name="s", body=reads, catches=(Catch(body=sequence("h", says, Rethrow(name="again"))),))
+    play = Play(Flow(name=FlowName("restaged"), body=caught))
+    play.finish(play.serial("a"), Outcome(files={"in.txt": file("given.txt")}))
+    play.do(RestartItem(item=ItemId("a")))
+    play.finish(play.serial("a"), Outcome(fault=fault))
+    return play.done("say").journal
+
+
 def _example(name: str) -> Flow:
     """An example without the folder that it was read from, which differs from machine to machine."""
     return msgspec.structs.replace(load_flow(ROOT / "examples" / f"{name}.yaml"), folder="")
@@ -212,6 +227,7 @@ STORIES: dict[str, Callable[[], list[Event]]] = {
     "mended": mended,
     "talks": talks,
     "paperwork": paperwork,
+    "restaged": restaged,
 }
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import gzip
 import hashlib
-import json
 import os
 import signal
 import subprocess
@@ -13,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -45,6 +43,7 @@ from mendflow.core.model.sync import (
 )
 from mendflow.core.model.values import FileRef, Value
 from tests.patience import PATIENCE_S
+from tests.pilot.command_line import CommandLine
 from tests.pilot.processes import environment, living
 
 
@@ -105,6 +104,22 @@ class Server:
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def starts(self) -> int:
+        """How often the pilot has been started, by its requests."""
+        return max((request.serial >> 32 for request in self.ledger.requests), default=0)
+
+    async def until_next_agent_names(self, job: JobId, starts: int) -> None:
+        """The last request of an agent that was killed may be read after its end."""
+        await self.until(
+            lambda: any(
+                request.serial >> 32 > starts and beat.job == job
+                for request in self.ledger.requests
+                for beat in request.running
+            ),
+            "the new agent to name the job",
+        )
 
     async def up(self) -> None:
         app = web.Application(client_max_size=1 << 30)
@@ -337,35 +352,6 @@ class Pilot:
             return []
         mark = f"MENDFLOW_PILOT={name}".encode()
         return [pid for pid in living() if mark in environment(pid)]
-
-
-class CommandLine:
-    """`mendflow` in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("MENDFLOW_")}
-        self._environment |= {"NO_COLOR": "1", "HOME": str(folder)}
-        self.started: list[subprocess.Popen[str]] = []
-
-    def start(self, *words: str) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mendflow", *words],
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self._environment,
-        )
-        self.started.append(process)
-        return process
-
-    def json(self, *words: str) -> Any:
-        process = self.start(*words, "--json")
-        out, _ = process.communicate(timeout=PATIENCE_S)
-        assert process.returncode == 0, out
-        return json.loads(out)
 
 
 @pytest.fixture

@@ -17,7 +17,8 @@ from mendflow.pilot.agent.http import ServerAway, ServerRefused
 from mendflow.pilot.agent.site_checks import missing_requirements, unreachable, version, why_unreached
 from mendflow.pilot.options import parse, read_checks
 from tests.patience import PATIENCE_S
-from tests.pilot.conftest import CommandLine, Pilot, Server
+from tests.pilot.command_line import CommandLine
+from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_survival import waiting_command
 
 MUCH = 1 << 60

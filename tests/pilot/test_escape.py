@@ -52,13 +52,10 @@ async def test_when_a_slot_of_an_earlier_agent_is_killed_its_job_is_dead_before_
     pilot = hire()
     job = await server.shell(hidden(tmp_path / "h") + waiting_command(tmp_path))
     pids = await pids_in(server, tmp_path / "a", tmp_path / "h")
+    starts = server.starts
     pilot.kill()
     pilot.restart()
-    seen = len(server.ledger.requests)
-    await server.until(
-        lambda: any(beat.job == job for request in server.ledger.requests[seen:] for beat in request.running),
-        "the new agent to name the job",
-    )
+    await server.until_next_agent_names(job, starts)
     (slot,) = slots_of(pilot)
     os.kill(slot, signal.SIGKILL)
     fault = (await server.outcome(job)).fault

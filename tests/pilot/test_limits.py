@@ -225,6 +225,25 @@ async def test_cancelling_asks_first_and_then_kills_the_whole_tree(server: Serve
     assert all(dead(pid) for pid in pids)
 
 
+@pytest.mark.parametrize("late", [False, True])
+async def test_a_cancelled_job_has_its_time_to_end_though_it_is_no_longer_the_pilots(
+    server: Server, hire: Hire, tmp_path: Path, late: bool
+) -> None:  # JS-6
+    """A request that was sent before the order names it still: it is told that the attempt is lost."""
+    hire()
+    polite = f"trap 'sleep 0.3; echo asked > {tmp_path}/told; exit 0' TERM; echo $$ > {tmp_path}/a"
+    job = await server.shell(f"{polite}; while :; do sleep 0.05; done")
+    (pid,) = await pids_in(server, tmp_path / "a")
+    await server.running(job)
+    await server.order(job, AttemptControl.CANCEL)
+    if late:
+        await server.until(lambda: not server.ledger.orders, "the order to be read")
+    server.ledger.lapse(job)
+    server.ledger.waiting.clear()
+    await server.until(lambda: dead(pid), "the job to end")
+    assert (tmp_path / "told").read_text() == "asked\n"
+
+
 @pytest.mark.full
 async def test_a_job_that_waits_in_the_pilot_can_be_cancelled(server: Server, hire: Hire, tmp_path: Path) -> None:
     hire()

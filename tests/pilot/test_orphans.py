@@ -11,7 +11,8 @@ import pytest
 from mendflow.pilot.agent.orphan import OrphanPilot
 from mendflow.pilot.files.locks import hold, holder
 from tests.patience import PATIENCE_S
-from tests.pilot.conftest import CommandLine, Pilot, Server
+from tests.pilot.command_line import CommandLine
+from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
 from tests.pilot.test_survival import waiting_command
 

@@ -141,12 +141,29 @@ HOST = f"this pilot (host {socket.gethostname()})"
         (127, "/w/a.1.script: line 3: foo: command not found\n", [], "`foo` is not installed"),
         (127, "/usr/bin/env: 'nodejs': No such file or directory\n", [], "`nodejs` is not installed"),
         (127, "", [], f"not installed on {HOST}"),
-        (127, "whatever", ["analyse.sh"], "analyse.sh lies beside the flow"),
-        (2, "python: can't open file", ["a.py", "lib/b.py"], "a.py, lib/b.py lie beside the flow"),
+        (127, "bash: line 1: ./analyse.sh: No such file or directory\n", ["analyse.sh"], "add `inputs: [analyse.sh]`"),
+        (127, "sh: 1: analyse.sh: not found\n", ["analyse.sh"], "the flow's folder has such a file"),
+        (2, "python3: can't open file '{folder}/a.py': [Errno 2] No such file or directory\n", ["a.py"], "`a.py` was"),
+        (
+            1,
+            "cat: lib/b.py: No such file or directory\nwc: ./a.py: No such file or directory",
+            ["a.py", "lib/b.py"],
+            "a.py, lib/b.py were not found",
+        ),
+        (1, "FileNotFoundError: [Errno 2] No such file or directory: 'a.csv'\n", ["a.csv"], "`a.csv` was not found"),
+        (1, "Error: Unable to access jarfile tool.jar\n", ["tool.jar"], "add `inputs: [tool.jar]`"),
         (126, "bash: line 1: ./here.sh: Permission denied\n", [], "`chmod +x` the file, or say `bash here.sh`"),
         (127, "bash: line 1: runs.sh: command not found\n", [], "call it as `./runs.sh`"),
         (127, "bash: line 1: ./runs.sh: cannot execute: required file not found\n", [], "the interpreter"),
         (1, "", ["here.sh"], ""),
+        (1, "here.sh: line 3: cat: /ref/hg38.fa: No such file or directory\n", ["here.sh"], ""),
+        (1, "a.csv: 3 rows read\nbad column in a.csv\n", ["a.csv"], ""),
+        (1, "cat: results/a.csv: No such file or directory\n", ["a.csv"], ""),
+        (1, "cat: /ref/a.csv: No such file or directory\n", ["a.csv"], ""),
+        (1, "cat: a.csv.gz: No such file or directory\n", ["a.csv"], ""),
+        (1, "cat: no-a.csv: No such file or directory\n", ["a.csv"], ""),
+        (127, "whatever", ["analyse.sh"], f"not installed on {HOST}"),
+        (127, "cat: a.csv: No such file\nx.sh: line 3: samtools: command not found\n", ["a.csv"], "`samtools` is not"),
         (1, "bash: line 1: x: command not found", [], ""),
     ],
 )
@@ -154,7 +171,7 @@ def test_an_exit_code_says_what_to_do(code: int, log: str, unstaged: list[str], 
     (tmp_path / "here.sh").write_text("x")
     (tmp_path / "runs.sh").write_text("x")
     (tmp_path / "runs.sh").chmod(0o755)
-    found = exit_hint(code, shell="", unstaged=unstaged, folder=str(tmp_path), log_tail=log)
+    found = exit_hint(code, shell="", unstaged=unstaged, folder=str(tmp_path), log_tail=log.format(folder=tmp_path))
     assert told in found and bool(told) == bool(found)
 
 

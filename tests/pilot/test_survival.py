@@ -36,14 +36,11 @@ async def test_a_job_that_ran_on_while_its_pilot_was_restarted_is_credited(
     pilot = hire()
     job = await server.shell(waiting_command(tmp_path))
     (pid,) = await pids_in(server, tmp_path / "a")
+    starts = server.starts
     pilot.kill()
     assert not dead(pid), "the job goes on without its agent"
     pilot.restart()
-    seen = len(server.ledger.requests)
-    await server.until(
-        lambda: any(beat.job == job for request in server.ledger.requests[seen:] for beat in request.running),
-        "the new agent to name the job",
-    )
+    await server.until_next_agent_names(job, starts)
     (tmp_path / "go").touch()
     outcome = await server.outcome(job)
     assert outcome.ok and outcome.log_tail == "finished\n"

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.patience import PATIENCE_S
-from tests.pilot.conftest import CommandLine
+from tests.pilot.command_line import CommandLine
 
 RULES = "rules: watched\nviolation:\n  job:\n    - {if: CONDITION, do: [{force-complete: }]}\n"
 REPORTS = """\

@@ -74,9 +74,11 @@ async def test_a_lost_attempt_counts_as_a_loss_and_the_next_submission_waits_on_
         world.mend = nothing
         begun_at = world.clock.at
         await world.sync(pilot="p-2", host="n2")
+        [assignment] = world.held["p-2"]
         await world.sync(pilot="p-2", host="n2", want=0, align=bad(full))
         again = world.meta.jobs[SECOND]
         assert (again.spec.earlier_losses, again.losses) == (1, 1)
+        assert (assignment.number, again.spec.earlier_attempts) == (2, 1)
         assert again.available_at >= begun_at + 1_000, "the second loss waits, on whichever host it was"
 
 

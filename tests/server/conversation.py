@@ -5,7 +5,7 @@ from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import FlowName, PilotId
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.jobs import Measurements, Outcome
 from mendflow.core.model.sync import AttemptReport, Capacity, SyncAnswer, SyncRequest
 
 SEVERAL = 3
@@ -42,9 +42,11 @@ def sync_request(
 FAULT = Fault(name="exit", category=Category.JOB, message="it ended with 3", exit_code=3)
 
 
-async def do_jobs(client: Client, count: int, *, fail: bool = False, fault: Fault = FAULT) -> list[SyncAnswer]:
+async def do_jobs(
+    client: Client, count: int, *, fail: bool = False, fault: Fault = FAULT, measures: Measurements | None = None
+) -> list[SyncAnswer]:
     """Be a pilot until so many jobs are over."""
-    ended = fault if fail else None
+    ended, measured = fault if fail else None, measures or Measurements()
     reports: tuple[AttemptReport, ...] = ()
     answers: list[SyncAnswer] = []
     done = serial = 0
@@ -53,7 +55,8 @@ async def do_jobs(client: Client, count: int, *, fail: bool = False, fault: Faul
         want = count - done
         answer = await client.sync(sync_request(serial, want=want, reports=reports, wait_ms=5000 if want else 0))
         reports = tuple(
-            AttemptReport(one.job, one.fence, Outcome(fault=ended, log_tail="said\n")) for one in answer.jobs
+            AttemptReport(one.job, one.fence, Outcome(fault=ended, log_tail="said\n", measures=measured))
+            for one in answer.jobs
         )
         done += len(reports)
         answers.append(answer)

@@ -1,6 +1,7 @@
 """Safe by default: no token, no strangers. With tokens, each may do what its roles say, and no more."""
 
 import os
+import pwd
 import stat
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -36,6 +37,7 @@ from mendflow.services.base.hidden_texts import HiddenTexts
 from tests.server.conftest import Serving
 from tests.server.conversation import job_flow, sync_request, task_flow
 
+ACCOUNT = pwd.getpwuid(os.geteuid()).pw_name
 PEOPLE = read_tokens(
     "\n".join(
         [
@@ -187,7 +189,7 @@ def test_a_foreign_name_for_this_machine_is_refused(host: str) -> None:  # SE-1
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8642", "localhost", "LOCALHOST:1", "[::1]:8642"])
 def test_a_name_of_this_machine_is_taken(host: str) -> None:
-    assert AccessControl().admit("POST", "/api/v1/cases", _headers(host=host)).name == "local"
+    assert AccessControl().admit("POST", "/api/v1/cases", _headers(host=host)).name == ACCOUNT
 
 
 @pytest.mark.parametrize(
@@ -207,7 +209,7 @@ def test_a_page_of_another_site_changes_nothing(sent: Mapping[str, str]) -> None
     )
 
 
-@pytest.mark.parametrize(("said", "name"), [("ann", "ann"), ("", "local"), ("a b\r\nc", "local"), ("x" * 65, "local")])
+@pytest.mark.parametrize(("said", "name"), [("ann", "ann"), ("", ACCOUNT), ("a b\r\nc", ACCOUNT), ("x" * 65, ACCOUNT)])
 def test_without_tokens_a_user_says_who_it_is(said: str, name: str) -> None:
     assert AccessControl().admit("GET", "/", _headers(host="localhost", x_mendflow_user=said)).name == name
 

@@ -36,6 +36,7 @@ from mendflow.server.runner import HttpServer, serve
 from mendflow.services.audit import audit_service
 from mendflow.services.audit.audit_log import AuditLog
 from mendflow.services.audit.chain_store import ChainStore
+from mendflow.services.audit.unrecorded_acts import UnrecordedActs
 from mendflow.stores.contract import Append, RemoveStream
 from mendflow.stores.memory import MemoryStore
 from tests.patience import until
@@ -415,10 +416,30 @@ async def test_what_nobody_was_answered_is_bounded_for_those_who_are_not_known( 
     log = AuditLog(store, lambda: "alone", lambda: 1_000)
     log.start()
     scope = {"method": "POST", "path": path, "raw_path": path.encode(), "headers": [], "client": ("10.0.0.7", 1)}
-    audit, caller = request_audit.RequestAudit(log), Principal(who, frozenset({USER})) if who else None
+    audit = request_audit.RequestAudit(log, UnrecordedActs(store, lambda: "alone", lambda: 1_000))
+    caller = Principal(who, frozenset({USER})) if who else None
     for _ in range(150):
         answer = audit.watch(cast("HTTPScope", dict(scope)), no_answer, caller)
         assert answer is not None
         answer.close()
     await log.stop()
     assert len([line async for line in ChainStore(store).export(1, 2**62)]) == most
+
+
+async def test_a_record_that_has_not_all_that_was_done_says_so(desk: Desk) -> None:  # SE-4
+    """A server that keeps no record is used on the same store: reading there leaves out nothing, changing does."""
+    domain = desk.domain
+    await desk.clients["ann"].set_limit("licence-x", LimitCount(1))
+    served = await serve(create_app(domain, access=AccessControl(TOKENS), let_go=domain.let_go))
+    ann = Client(served.url, "token of ann")
+    try:
+        await ann.limits()
+        [chain] = await ann.verify_audit()
+        assert (chain.entries, chain.unrecorded, chain.problem) == (1, 0, "")
+        await ann.set_limit("licence-x", LimitCount(2))
+        await ann.set_limit("licence-x", LimitCount(3))
+        [chain] = await ann.verify_audit()
+        assert (chain.entries, chain.unrecorded, chain.problem) == (1, 1, "") and chain.unrecorded_at > 0
+    finally:
+        await ann.close()
+        await served.stop()

@@ -8,7 +8,8 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, Sequence
+from mendflow.core.model.flow import Flow, Input, JobActivity, PrimitiveStep, Sequence, UserTask
+from mendflow.core.model.flow_files import FlowSource
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.repair import ExceptionType, Primitive
@@ -158,6 +159,32 @@ def test_all_fields_of_what_readers_may_ask_for_that_may_have_an_environment_are
     assert found == KNOWN
 
 
+def with_archive() -> RuleSet:
+    """What failed is run again with another environment."""
+    again = PrimitiveStep(name="again", do=Primitive.RESUBMIT, settings={"env": ENV})
+    inputs = {"context": Input(type="map", required=True)}
+    exlet = Flow(name=FlowName("again"), exlet=True, inputs=inputs, body=again)
+    tree = RuleTree({1: Rule(id=1, condition="job.generation == 1", exlet="again")}, 1)
+    return RuleSet(name="bare", trees={ExceptionType.ABORT: {DEFAULT_RULES: tree}}, exlets={"again": exlet})
+
+
+async def test_nor_what_a_repair_has_set_where_why_tells_of_it(guarded: HttpServer) -> None:  # SE-6
+    async with (
+        Client(guarded.url, "t-reader") as reader,
+        Client(guarded.url, "t-user") as user,
+        Client(guarded.url, "t-pilot") as pilot,
+    ):
+        await user.deploy(Flow(name=FlowName("bare"), body=JobActivity(name="work", command="true")))
+        await user.put_rules(with_archive())
+        case = (await user.start("bare")).id
+        await do_jobs(pilot, 1, fail=True)
+        await do_jobs(pilot, 1)
+        await user.wait(case)
+        for subject in (case, f"{case}:work"):
+            assert f"ARCHIVE={SECRET}" in " ".join((await user.why(subject)).facts)
+            assert f"ARCHIVE={REDACTED}" in " ".join((await reader.why(subject)).facts)
+
+
 def asks_for_secrets() -> Flow:
     inputs = {
         "api_token": Input(type="string", required=True),
@@ -240,3 +267,51 @@ async def test_nor_does_it_see_secret_arguments_or_what_would_tell_whether_a_gue
         known_key = (await user.job(f"{case}/1")).key
         about = str([await reader.history(case), await reader.items(case), await reader.case(case)])
         assert known_key not in about and SECRET not in about
+
+
+async def test_what_a_user_task_is_about_hides_secrets_too_and_its_answer_is_taken_as_it_is(serving: Serving) -> None:
+    """Also for whoever has its role, but may not start cases."""
+    names = {"user": "user", "reader": "reader", "clerk": "reader,staff"}
+    served = await serving(
+        AccessControl(
+            read_tokens("\n".join(f"{name} {roles} {token_hash(f't-{name}')}" for name, roles in names.items()))
+        )
+    )
+    data = {"api_token": "${{ inputs.api_token }}", "place": [{"password": SECRET, "near": "sea"}]}
+    task = UserTask(name="look", role="staff", data=data, fields={"password": "a new one", "note": ""})
+    flow = Flow(
+        name=FlowName("looks"),
+        inputs={"api_token": Input()},
+        body=task,
+        outputs={"length": "${{ size(jobs.look.outputs.password) }}"},
+    )
+    async with (
+        Client(served.url, "t-user") as user,
+        Client(served.url, "t-reader") as reader,
+        Client(served.url, "t-clerk") as clerk,
+    ):
+        await user.deploy(flow)
+        case = (await user.start("looks", {"api_token": SECRET})).id
+        [offered] = await clerk.worklist(case=case)
+        shown = {"api_token": REDACTED, "place": [{"password": REDACTED, "near": "sea"}]}
+        views = [offered, await clerk.user_task(offered.id), await clerk.claim(offered.id)]
+        assert [each.data for each in views] == [shown] * 3
+        assert SECRET in str(await user.user_task(offered.id)), "who starts cases sees what they are given"
+        ended = await clerk.complete(offered.id, {"password": SECRET, "note": "done"})
+        assert ended.outputs == {"password": REDACTED, "note": "done"}
+        assert (await user.wait(case)).outputs == {"length": len(SECRET)}, "the case has what was sent"
+        for each in (reader, clerk):
+            assert SECRET not in str([await each.worklist(case=case), await each.user_task(offered.id)])
+            about = [await each.history(case), await each.items(case), await each.case(case), await each.why(case)]
+            assert SECRET not in str(about)
+
+
+async def test_nor_the_text_of_a_flow_file_which_may_have_all_of_that_in_it(guarded: HttpServer) -> None:
+    source = FlowSource(file="shy.yaml", text=f"jobs: {{work: {{env: {{ARCHIVE: {SECRET}}}}}}}")
+    async with Client(guarded.url, "t-user") as user, Client(guarded.url, "t-reader") as reader:
+        await user.deploy(Flow(name=FlowName("shy"), body=work(), source=source))
+        case = (await user.start("shy")).id
+        for shown in (await user.flow_file("shy"), await user.flow_file_of(case)):
+            assert (shown.file, shown.text, shown.reason) == ("shy.yaml", source.text, "")
+        for hidden in (await reader.flow_file("shy"), await reader.flow_file_of(case)):
+            assert (hidden.file, hidden.text) == ("shy.yaml", "") and "may start cases" in hidden.reason

@@ -1,23 +1,28 @@
 """A stored file is for those who can read something that refers to it: its digest alone opens nothing. SE-2"""
 
 import asyncio
+import gzip
 import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import aiohttp
+import msgspec
 import pytest
 
 from mendflow.client import Client
 from mendflow.core.model import flow as model
+from mendflow.core.model.data import StoreRequest
 from mendflow.core.model.errors import NotFound
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId, JobId
-from mendflow.core.model.jobs import Job, JobSpec, Outcome
+from mendflow.core.model.jobs import Job, JobSpec, Outcome, StoredLog
 from mendflow.core.model.principals import PILOT, Principal
 from mendflow.core.model.sync import AttemptReport
 from mendflow.core.model.values import FileRef
+from mendflow.server.pilot_lookups import FILES_PATH
 from mendflow.server.runner import HttpServer
 from mendflow.services.api import file_readers
 from mendflow.services.api.file_readers import FileReaders
@@ -29,7 +34,11 @@ from tests.server.people import PEOPLE, KnownPeople
 CONTENT = b"what only project red may know"
 DIGEST = hashlib.sha256(CONTENT).hexdigest()
 MADE = b"what a job of red has made"
-PILOTS = [Principal("of-red", frozenset({PILOT}), {"red": "operator"}), Principal("of-blue", frozenset({PILOT}))]
+PILOTS = [
+    Principal("of-red", frozenset({PILOT}), {"red": "operator"}),
+    Principal("of-blue", frozenset({PILOT})),
+    Principal("of-blue-alone", frozenset({PILOT}), {"blue": "operator"}),
+]
 
 
 def reading_flow(name: str) -> Flow:
@@ -56,11 +65,11 @@ class Reading:
     """Requests for a file, and what they are answered."""
 
     def __init__(self, served: HttpServer, http: aiohttp.ClientSession) -> None:
-        self._served, self._http = served, http
+        self._served, self.http = served, http
 
     async def __call__(self, who: str, digest: str = DIGEST, method: str = "GET", **query: str) -> tuple[int, bytes]:
         url, headers = f"{self._served.url}/api/v1/files/{digest}", {"authorization": f"Bearer {who}"}
-        async with self._http.request(method, url, params=query, headers=headers) as response:
+        async with self.http.request(method, url, params=query, headers=headers) as response:
             return response.status, await response.read()
 
 
@@ -262,3 +271,72 @@ async def test_a_job_of_another_server_counts_by_its_project(
     assert await readers._is_held_elsewhere(red.projects, DIGEST.encode())
     assert await readers._is_held_elsewhere({}, DIGEST.encode())
     assert not await readers._is_held_elsewhere(blue.projects, DIGEST.encode())
+
+
+async def test_the_stored_log_of_a_job_is_not_read_as_a_file(
+    served: HttpServer, domain: DomainUnderTest, reading: Reading, case: str
+) -> None:
+    """It has what is masked when the log is shown."""
+    printed, made = b"tell-nobody-42", hashlib.sha256(MADE).hexdigest()
+    log, packed = hashlib.sha256(gzip.compress(printed, mtime=0)).hexdigest(), gzip.compress(printed, mtime=0)
+    await domain.store_files(StoreRequest(contents={log: packed, made: MADE}))
+    async with Client(served.url, token="of-red") as pilot:
+        [job] = (await pilot.sync(sync_request(1, want=1, wait_ms=5000))).jobs
+        outcome = Outcome(
+            files={"b": FileRef(sha256=made, bytes=len(MADE), name="b.txt")},
+            log=StoredLog(file=FileRef(sha256=log, bytes=len(packed), name="log.gz"), bytes=len(printed)),
+        )
+        domain._server.hidden.add(printed.decode())
+        for each in (made, log):
+            await domain.file_readers.note_given("of-red", each)
+        await pilot.sync(sync_request(2, reports=(AttemptReport(job.job, job.fence, outcome),)))
+    async with Client(served.url, token="ann", project="red") as ann:
+        await ann.wait(case)
+        assert (await ann.log(job.job)).text == "*" * len(printed)
+    assert await reading("ann", made, of=case) == (200, MADE)
+    for who in ("vera", "olga", "ann"):
+        for of in (case, str(job.job)):
+            assert (await reading(who, log, of=of))[0] == (await reading(who, log, "HEAD", of=of))[0] == 404
+    assert await reading("of-red", log) == (200, packed), "its pilot has sent it"
+
+
+async def test_a_pilot_of_some_projects_opens_no_file_by_saying_that_its_job_has_left_it(
+    served: HttpServer, reading: Reading, case: str, tmp_path: Path
+) -> None:
+    """Neither for whoever reads the case, nor for the next job. What it has sent itself, and what the case was given,
+    it may name."""
+    stolen = FileRef(sha256=DIGEST, bytes=len(CONTENT), name="b.txt")
+    (tmp_path / "own.txt").write_bytes(b"own")
+    async with Client(served.url, token="boris", project="blue") as boris:
+        await boris.deploy(reading_flow("other"))
+        own = await boris.upload(tmp_path / "own.txt")
+        given: Any = own.as_value()
+        lies = [
+            Outcome(files={"b": stolen}),
+            Outcome(file_lists={"b": [stolen]}),
+            Outcome(contents=(stolen,)),
+            Outcome(outputs={"$spilled": DIGEST, "bytes": len(CONTENT)}),
+            Outcome(log=StoredLog(file=stolen, bytes=1 << 20)),
+            Outcome(files={"b": stolen}, fault=Fault(name="x", category=Category.OUTPUT, message="x")),
+        ]
+        async with Client(served.url, token="of-blue-alone") as pilot, asyncio.timeout(60):
+            for serial, outcome in enumerate(lies):
+                mine = (await boris.start("other", {"a": given})).id
+                [job] = (await pilot.sync(sync_request(2 * serial + 1, want=1, wait_ms=5000))).jobs
+                await pilot.sync(sync_request(2 * serial + 2, reports=(AttemptReport(job.job, job.fence, outcome),)))
+                ended = await boris.wait(mine)
+                assert ended.fault is not None and "which that pilot has not sent" in ended.fault.message
+                assert (await reading("boris", of=mine))[0] == 404
+            mine, serial = (await boris.start("other", {"a": given})).id, 2 * len(lies) + 1
+            [job] = (await pilot.sync(sync_request(serial, want=1, wait_ms=5000))).jobs
+            made = FileRef(sha256=hashlib.sha256(MADE).hexdigest(), bytes=len(MADE), name="c.txt")
+            async with reading.http.post(
+                f"{served.url}{FILES_PATH}",
+                data=msgspec.msgpack.encode(StoreRequest(contents={made.sha256: MADE})),
+                headers={"authorization": "Bearer of-blue-alone"},
+            ) as response:
+                assert response.status == 200
+            outcome = Outcome(files={"b": own}, file_lists={"c": [made]})
+            await pilot.sync(sync_request(serial + 1, reports=(AttemptReport(job.job, job.fence, outcome),)))
+            assert (await boris.wait(mine)).status == "completed"
+            assert await reading("boris", made.sha256, of=mine) == (200, MADE)

@@ -22,6 +22,7 @@ from tests.server.town import SERVERS_TOKEN, Citizen, town, until
 from tests.services.test_repairs import AGAIN
 
 PEOPLE = read_tokens(f"boss admin {token_hash('t-boss')}\nrita reader {token_hash('t-rita')}")
+OF_A_SERVER = {"X-Mendflow-Passed-On": f"Bearer {SERVERS_TOKEN}", "X-Mendflow-Admitted": "account"}
 
 
 @pytest.fixture
@@ -115,7 +116,7 @@ async def test_only_a_server_can_say_that_it_passes_something_on(two: tuple[Citi
     async with aiohttp.ClientSession() as line:
         async with line.get(url, headers={"X-Mendflow-Passed-On": "Bearer guessed"}) as answer:
             assert answer.status == 401
-        async with line.get(url, headers={"X-Mendflow-Passed-On": f"Bearer {SERVERS_TOKEN}"}) as answer:
+        async with line.get(url, headers=OF_A_SERVER) as answer:
             assert answer.status == 421, "it is not at home there, and nobody is passed on twice"
 
 
@@ -303,7 +304,7 @@ async def test_nobody_but_servers_says_what_an_application_is_called(
     await until(lambda: not two[0].member.live_servers())
     await apply()
     assert (await two[0].domain.apply_progress(group.id)).application == ""
-    await apply(**{"X-Mendflow-Passed-On": f"Bearer {SERVERS_TOKEN}"})
+    await apply(**OF_A_SERVER)
     assert (await two[0].domain.apply_progress(group.id)).application == "mine", "a server may say so"
 
 

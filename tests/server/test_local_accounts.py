@@ -1,11 +1,7 @@
 """A server without tokens answers the account that runs it, and no other of the machine."""  # SE-1
 
-import asyncio
-import json
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,20 +13,8 @@ from mendflow.core.model.access_tokens import TokenRequest
 from mendflow.local_accounts import Address, account_of
 from mendflow.server.access import AccessControl
 from mendflow.server.runner import HttpServer
-from tests.patience import PATIENCE_S
 from tests.server.conftest import DomainUnderTest, Serving
-
-NOBODY = 65534
-ASK = """
-import encodings.idna, http.client, json, os, sys  # all before the account changes: it may not read them
-host, port, path, account, token = sys.argv[1:]
-if int(account) >= 0:
-    os.setgroups([]); os.setgid(int(account)); os.setuid(int(account))
-connection = http.client.HTTPConnection(host, int(port), timeout=60)
-connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
-answer = connection.getresponse()
-print(json.dumps([answer.status, answer.read().decode()]))
-"""
+from tests.server.other_account import ask
 
 
 @contextmanager
@@ -68,26 +52,6 @@ def test_what_is_left_of_a_closed_connection_is_nobodys(way: Callable[[Address, 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_connection_that_is_not_there_is_nobodys(way: Callable[[Address, Address], int | None]) -> None:
     assert way(("127.0.0.1", 1), ("127.0.0.1", 2)) is None
-
-
-async def ask(served: HttpServer, path: str, *, account: int = -1, token: str = "") -> tuple[int, str]:
-    """What a process of another account is answered."""
-    words = [sys.executable, "-I", "-c", ASK, "127.0.0.1", str(served.port), f"/api/v1{path}", str(account), token]
-    done = await asyncio.to_thread(
-        subprocess.run, words, capture_output=True, text=True, timeout=PATIENCE_S, check=True, cwd="/"
-    )
-    status, text = json.loads(done.stdout)
-    return status, text
-
-
-@pytest.fixture
-def foreign(monkeypatch: pytest.MonkeyPatch) -> int:
-    """An account that does not run the server. Who may not become another one lets the server believe that it runs
-    under another."""
-    if os.geteuid() == 0:
-        return NOBODY
-    monkeypatch.setattr(os, "geteuid", lambda: 54_321)
-    return -1
 
 
 async def test_another_account_of_the_machine_gets_in_nowhere(served: HttpServer, foreign: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from mendflow.core.model.repair_views import ApplyResult
-from mendflow.core.model.rule_views import ApplyProgress
+from mendflow.core.model.rule_views import ApplyProgress, LeftReason
 from mendflow.server.fan_out import merge_applied, merge_apply_progress
 
 
@@ -74,6 +74,35 @@ def test_ex_7_what_a_server_has_left_of_a_case_that_it_let_go_on_is_told() -> No
     gone_on = ApplyResult(group="g", taken_up=["c/2/abort", "c/3/abort"], left=[], cases=["c"])
     by_server = {"a": msgspec.json.encode(gone_on), "b": msgspec.json.encode(there)}
     assert msgspec.json.decode(merge_applied(by_server), type=ApplyResult).left == ["d/1/abort"]
+
+
+def test_ex_7_why_a_failure_is_left_is_told_by_the_server_that_has_its_case() -> None:
+    far: dict[str, LeftReason] = {"c/2/abort": "elsewhere", "d/1/abort": "elsewhere"}
+    rule: dict[str, LeftReason] = {"c/2/abort": "next-try", "d/1/abort": "elsewhere"}
+    here = ApplyResult(group="g", taken_up=[], left=[*far], why_left=far)
+    there = ApplyResult(group="g", taken_up=[], left=[*rule], why_left=rule)
+    of_before = ApplyResult(group="g", taken_up=[], left=["c/2/abort", "e/1/abort"])
+    for answers in ((here, there, of_before), (of_before, there, here)):
+        by_server = {f"s{number}": msgspec.json.encode(answer) for number, answer in enumerate(answers)}
+        told = msgspec.json.decode(merge_applied(by_server), type=ApplyResult)
+        assert (sorted(told.left), told.why_left) == (["c/2/abort", "d/1/abort", "e/1/abort"], rule)
+
+
+def test_ex_7_where_a_server_that_gives_no_reason_has_left_a_failure_none_is_told() -> None:
+    here = ApplyResult(group="g", taken_up=[], left=["c/2/abort"], why_left={"c/2/abort": "elsewhere"})
+    home_of_before = ApplyResult(group="g", taken_up=[], left=["c/2/abort"])
+    for answers in ((here, home_of_before), (home_of_before, here)):
+        by_server = {f"s{number}": msgspec.json.encode(answer) for number, answer in enumerate(answers)}
+        told = msgspec.json.decode(merge_applied(by_server), type=ApplyResult)
+        assert (told.left, told.why_left) == (["c/2/abort"], {})
+
+
+def test_ex_7_what_goes_on_elsewhere_is_left_for_the_reason_that_is_told_there() -> None:
+    here = ApplyResult(group="g", taken_up=[], left=["c/3/abort"], why_left={"c/3/abort": "no-rule"})
+    there = ApplyResult(group="g", taken_up=[], left=["c/3/abort"], why_left={"c/3/abort": "passed"}, cases=["c"])
+    by_server = {"a": msgspec.json.encode(here), "b": msgspec.json.encode(there)}
+    told = msgspec.json.decode(merge_applied(by_server), type=ApplyResult)
+    assert (told.left, told.why_left) == (["c/3/abort"], {"c/3/abort": "passed"})
 
 
 def test_ex_7_where_none_was_applied_nothing_is_told() -> None:

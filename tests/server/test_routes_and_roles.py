@@ -32,12 +32,15 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("health", "openapi", "docs"), ALL),
     **dict.fromkeys(("sign_in_options", "sign_in", "sign_out"), ALL),
     **dict.fromkeys(("me", "create_sign_in_code"), ALL),
-    **dict.fromkeys(("cases", "case", "flow_of", "items", "item", "why", "case_events", "all_events"), READ),
-    **dict.fromkeys(("flows", "flow", "jobs", "job", "log", "pilots", "worklist", "user_task"), READ),
+    **dict.fromkeys(
+        ("cases", "case", "flow_of", "flow_file", "items", "item", "why", "case_events", "all_events"), READ
+    ),
+    **dict.fromkeys(("flows", "flow", "flow_file_of", "jobs", "job", "log", "pilots", "worklist", "user_task"), READ),
     **dict.fromkeys(("administration_tasks", "administration_task"), READ),
     **dict.fromkeys(("count_jobs", "count_cases"), READ),
     **dict.fromkeys(("overview", "case_graph", "case_timeline", "compare_cases", "flow_graph"), READ),
     "check_flow": CHANGE,
+    "forecast_results": CHANGE,  # it gives what earlier jobs made
     **dict.fromkeys(("drain_pilot", "resume_pilot"), ADMINISTER),
     "export": CHANGE,  # an archive has all that jobs were given
     "import_archive": ADMINISTER,
@@ -75,9 +78,9 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("put_data_set", "add_to_set", "close_set", "retry_batch"), CHANGE),
     **dict.fromkeys(("put_watch", "remove_watch", "deploy_with_triggers", "remove_flow"), ADMINISTER),
     **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
-    **dict.fromkeys(("results", "result", "forecast_results"), READ),
+    **dict.fromkeys(("results", "result"), READ),
     "sizes": READ,
-    **dict.fromkeys(("schedules", "schedule"), READ),
+    **dict.fromkeys(("schedules", "schedule", "due_times"), READ),
     **dict.fromkeys(("limits", "limit", "secrets"), READ),
     **dict.fromkeys(("set_limit", "remove_limit", "set_secret", "remove_secret"), CHANGE),
     **dict.fromkeys(("projects", "project", "fair_share", "members"), READ),

@@ -159,6 +159,7 @@ async def test_servers_and_domains_read_their_files_again_when_these_change(  # 
     peers, requests = HttpPeers(tls), PeerRequests(lambda _id: document, "", tls)
     calls = OutgoingCalls(ANYWHERE, total_s=20, tls=tls, keeps_connections=True)
     scope: Any = {"method": "GET", "path": HEALTH, "raw_path": HEALTH.encode(), "query_string": b"", "headers": []}
+    scope["state"] = {}
 
     async def reached() -> list[bool]:
         found = []

@@ -56,7 +56,7 @@ class Citizen:
             read_job=read_job,
         )
         self.domain = Domain(self.server)
-        self.access = AccessControl(tokens, servers_token=SERVERS_TOKEN)
+        self.access = AccessControl(tokens, stored=self.server.access_tokens, servers_token=SERVERS_TOKEN)
         self.homes = CaseLocator(self.server)
         self.peer_requests = PeerRequests(self.homes.find, SERVERS_TOKEN)
         self.served: HttpServer

@@ -160,7 +160,8 @@ def _user_of_processes() -> pwd.struct_passwd | None:
 def _programs(folder: Path, *, usable_by_all: bool) -> Path:
     """Where initdb and the others are; copied, if others than we must run them and cannot get there."""
     programs = POSTGRES_VERSIONS[TARGET_POSTGRES_VERSION]
-    if not usable_by_all or all(path.stat().st_mode & 0o005 == 0o005 for path in (programs, *programs.parents)):
+    is_reached = all(each.stat().st_mode & 0o001 for each in programs.parents)
+    if not usable_by_all or (is_reached and programs.stat().st_mode & 0o005 == 0o005):
         return programs
     copy = folder / "programs"
     shutil.copytree(programs.parent, copy, symlinks=True)

@@ -4,18 +4,22 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow, Input, JobActivity, Parallel, Sequence
-from mendflow.core.model.ids import FlowName
-from mendflow.core.model.jobs import FunctionRef, Job, JobSpec, Outcome
+from mendflow.core.model.ids import FlowName, JobId, PilotId
+from mendflow.core.model.jobs import FunctionRef, Job, JobSpec, Measurements, Outcome
+from mendflow.core.model.sync import AttemptStatus
 from mendflow.core.model.values import FileRef, Value
+from mendflow.core.scheduling.report_bounds import LOG_CHARS_MAX, NUMBER_MAX
 from mendflow.services.api.domain import Domain
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.result_cache import Lookup, ResultCache
 from mendflow.services.cases.result_index import ResultIndex
 from mendflow.services.runtime.server import Server
+from mendflow.services.scheduling.pilot_records import GrantedAttempt, PilotRecord
 from mendflow.services.scheduling.unprocessed_reports import ERRORS_MAX
 from tests.patience import PATIENCE_S
 from tests.services.conftest import HandPilot
@@ -157,18 +161,34 @@ async def test_an_outcome_that_raises_an_error_of_ours_fails_its_job_and_is_told
     monkeypatch.setattr(ResultIndex, "record", broken)
     case = await start(domain, two_jobs())
     await pilot.sync(want=2)
+    said = Outcome(outputs=1, exit_code=1 << 60, log_tail="x" * 5_000_000)
     for _ in range(ERRORS_MAX):
         before = server.runtime
         with pytest.raises(ZeroDivisionError):
-            await pilot.sync(one=Outcome(outputs=1), other=Outcome(outputs=1))
+            await pilot.sync(one=said, other=Outcome(outputs=1))
         await served_again(server, before)
     before = server.runtime
-    await pilot.sync(one=Outcome(outputs=1), other=Outcome(outputs=1))
+    await pilot.sync(one=said, other=Outcome(outputs=1))
     assert server.present is before and not pilot.held, "the repeated report has its verdict"
     assert await ends(domain, case) == {"one": "failed", "other": "completed"}
     fault = await fault_of(domain, case, "one")
     assert fault.name == "internalError" and "ZeroDivisionError('a bug')" in fault.message
+    assert len(fault.log_tail) == LOG_CHARS_MAX
     assert any("internal error" in notice.message for notice in await domain.notices())
+
+
+def test_what_is_told_of_a_running_job_is_bounded() -> None:
+    attempt, pilot = GrantedAttempt(1), PilotRecord(PilotId("p"))
+    usual = Measurements(ran_ms=5, peak_bytes=7)
+    attempt.hear(AttemptStatus(JobId("j"), 1, "running", usual, "", {"done": 0.5}))
+    assert (attempt.measures, attempt.values) == (usual, {"done": 0.5})
+    much = Measurements(ran_ms=-1, peak_bytes=1 << 60, damaged=("x" * 5_000_000,) * 200)
+    attempt.hear(AttemptStatus(JobId("j"), 1, "running", much, "", {"said": "x" * 5_000_000}))
+    assert attempt.measures is not None and attempt.values == {}
+    assert (attempt.measures.ran_ms, attempt.measures.peak_bytes) == (0, NUMBER_MAX)
+    assert len(msgspec.json.encode(attempt.measures)) < 500_000
+    pilot.hear_log(JobId("j"), "x" * 5_000_000)
+    assert len(pilot.log_tails[JobId("j")]) == LOG_CHARS_MAX
 
 
 async def test_a_case_whose_orders_raise_an_error_of_ours_fails_and_the_server_starts(

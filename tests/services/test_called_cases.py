@@ -2,11 +2,15 @@
 
 from typing import Any
 
+import pytest
+
+from mendflow.core.model.errors import StoreUnavailable
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Call, Flow, ForEach, Input, JobActivity, Receive, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
+from mendflow.services.runtime.server import Server
 from tests.patience import until
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
@@ -130,3 +134,20 @@ async def test_a_receive_that_is_over_is_listed_with_what_it_got(domain: Domain)
     [heard] = await domain.items(case, name="hear")
     assert (heard.kind, heard.state, heard.outputs) == ("receive", "completed", {"n": 1})
     assert [count.name for count in (await domain.case(case)).counts] == ["ask"], "it is no work"
+
+
+async def test_a_called_case_keeps_its_name_when_the_store_is_away_as_it_begins(
+    server: Server, domain: Domain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(name: str) -> str | None:
+        raise StoreUnavailable("the store is away")
+
+    with monkeypatch.context() as outage:
+        outage.setattr(server.runtime.flows, "project_of_removed", away)
+        await start(domain, outer(inner(), parallel=False))
+        await pilot.run_all(ok)
+    called = [each.id for each in await domain.cases() if each.parent]
+    documents = (await server.runtime.manager.documents(called)).values()
+    assert [(each.counted_as, each.counted_flow) for each in documents] == [("", "inner")] * 2
+    assert {each.flow for stats in await domain.stats() for each in stats.cases_ended} == {"outer", "inner"}
+    assert (await domain.recount_learning(who="ann")).jobs == 4

@@ -3,12 +3,14 @@
 from typing import Any
 
 import msgspec
+import pytest
 
-from mendflow.core.model.flow import Flow, Input, JobActivity, Sequence
+from mendflow.core.model.flow import Empty, Flow, Input, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.cluster import CASE_KIND
+from mendflow.services.recovery import succeeded_jobs
 from mendflow.services.runtime.server import Server
 from mendflow.stores.contract import Put
 from tests.services.test_repairs import failed
@@ -56,6 +58,21 @@ async def test_ex_7_what_jobs_that_ended_well_have_too_tells_no_failure_apart(do
     assert "fault.exit_code == 7" in conditions
     for path in ("job.owner", "job.cpus", "job.host", "case.jobs.split.exit_code", "case.flow"):
         assert not any(path in each for each in conditions), "no condition that holds for what ended well is offered"
+
+
+async def test_ex_7_runs_that_ended_well_are_found_behind_many_of_other_flows(
+    domain: Domain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(succeeded_jobs, "PAGE", 5)
+    await domain.deploy(SURVEY)
+    await domain.deploy(Flow(name=FlowName("other"), body=Empty(name="nothing")))
+    await ran(domain, pilot, "night01.csv", all_well)
+    for _ in range(12):
+        await domain.start(FlowName("other"), {}, who="bob")
+    await ran(domain, pilot, "night08.csv", clean_fails)
+    [group] = await domain.failures()
+    rows = {each.path: each for each in await domain.failure_values(group.id)}
+    assert (rows["job.exit_code"].succeeded, rows["job.exit_code"].known_succeeded) == (0, 3)
 
 
 async def test_ex_7_where_nothing_ended_well_nothing_is_compared(domain: Domain, pilot: Any) -> None:

@@ -107,6 +107,21 @@ async def test_a_rerun_from_failed_wants_a_failure(domain: Domain, pilot: Any) -
     assert found.id == again.id
 
 
+async def test_what_failed_in_a_case_that_completed_all_the_same_is_run_again(
+    domain: Domain, pilot: Any
+) -> None:  # UI-1
+    job = JobActivity(name="a", command="echo ${{ item }}")
+    case = await start(domain, named(ForEach(name="l", items=[1, 2, 3], body=job, parallel=True, tolerate=1)))
+    await pilot.sync(want=3)
+    failed = Outcome(fault=Fault(name="exitCode", category=Category.JOB, message="no"))
+    await pilot.exchange({"a[0]": Outcome(), "a[1]": failed, "a[2]": Outcome()})
+    assert (await domain.case(case)).status == "completed"
+    again = await domain.rerun(case, who="me", from_failed=True)
+    await pilot.run_all(lambda _: Outcome())
+    states = {str(item.item): item.state for item in await domain.items(again.id)}
+    assert states == {"a[0]": "cached", "a[1]": "completed", "a[2]": "cached"}
+
+
 async def test_a_manual_task_is_offered_claimed_and_completed(domain: Domain) -> None:
     # AD-6
     task = UserTask(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})

@@ -1,5 +1,7 @@
 """A case that is started from a flow file: what is deployed under the flow's name stays as it is."""
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from msgspec.structs import replace
@@ -10,8 +12,11 @@ from mendflow.core.model.flow import Flow, Input, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.schedules import ScheduleSpec
 from mendflow.services.api.domain import Domain
-from mendflow.services.cases.flows import FLOW_KIND
-from mendflow.stores.contract import Put
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.cases.flows import FLOW_KIND, VERSION_KIND
+from mendflow.stores.contract import Put, StoredDocument
+from mendflow.stores.memory import MemoryStore
+from tests.services.conftest import server_on
 
 FIRST = Flow(name=FlowName("qc"), body=JobActivity(name="a", command="first"))
 CHANGED = replace(FIRST, body=JobActivity(name="a", command="changed"))
@@ -91,3 +96,43 @@ async def test_a_flow_that_is_sent_along_stays_in_the_project_of_the_deployed_on
 async def test_the_same_key_is_the_same_case_also_of_a_flow_that_is_sent_along(domain: Domain) -> None:
     first = await domain.start_with_flow(FIRST, {}, who="ben", key="k")
     assert (await domain.start_with_flow(FIRST, {}, who="ben", key="k")).id == first.id
+
+
+@pytest.mark.parametrize("late", ["start", "deployment"])
+async def test_a_version_that_another_server_deploys_meanwhile_is_deployed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: str
+) -> None:
+    """Its document is written by both; whichever comes last, nobody may take its file for one that nobody deployed."""
+    store = MemoryStore()
+    servers = [server_on(store, tmp_path / name, server=ServerDocument(id=name, url="")) for name in ("s1", "s2")]
+    for each in servers:
+        await each.open()
+    first, second = (each.runtime.flows for each in servers)
+    get = store.get
+    waiting = 1
+
+    async def slow(kind: str, id: str) -> StoredDocument | None:
+        nonlocal waiting
+        found = await get(kind, id)
+        if kind != VERSION_KIND or not waiting:
+            return found
+        waiting -= 1
+        if late == "start":
+            await second.refresh("qc")
+            await second.adopt("qc", who="ann")
+            return await get(kind, id)
+        await store.write([Put(kind, id, found.body, found.version)] if found is not None else [])
+        return found
+
+    if late == "start":
+        monkeypatch.setattr(store, "get", slow)
+        await first.version_sent_with_start(FIRST, who="ben")
+    else:
+        await first.version_sent_with_start(FIRST, who="ben")
+        monkeypatch.setattr(store, "get", slow)
+        await second.refresh("qc")
+        await second.adopt("qc", who="ann")
+    stored = await get(VERSION_KIND, "qc@1")
+    assert stored is not None and msgspec.json.decode(stored.body)["tentative"] is False
+    for each in servers:
+        await each.close()

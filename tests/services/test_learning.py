@@ -88,6 +88,17 @@ async def test_a_proposal_is_a_rule_with_its_evidence(taught: Server) -> None:
     assert await domain.proposal(found.id[:5]) == found
 
 
+async def test_se_1_rules_of_a_project_are_proposed_for_what_fails_in_it(taught: Server) -> None:
+    """A flow that is sent along has whatever name its author likes: what it fails by is nothing to a flow so called."""
+    await Domain(taught).deploy(Flow(name=FlowName("night"), body=JobActivity(name="a", command="x")), project="red")
+    theirs = [msgspec.structs.replace(each, project="blue") for each in too_large(range(4))]
+    domain = await remember(taught, theirs)
+    assert await domain.proposals() == []
+    domain = await remember(taught, [msgspec.structs.replace(each, project="red") for each in too_large(range(4, 8))])
+    [found] = await domain.proposals()
+    assert not {each.id for each in theirs} & {found.decision, *found.evidence.caught_ids}
+
+
 async def test_an_adopted_proposal_is_on_trial_until_it_is_put_in_force(taught: Server) -> None:
     # LE-1
     domain = await remember(taught, too_large(range(4)))

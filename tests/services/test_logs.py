@@ -3,13 +3,16 @@
 import asyncio
 import gzip
 import itertools
+import threading
+import time
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, cast
 
 import msgspec
 import pytest
 
-from mendflow.core.model.errors import NotFound
+from mendflow.core.model.errors import NotFound, TooLarge
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, JobActivity
 from mendflow.core.model.ids import FlowName
@@ -17,10 +20,12 @@ from mendflow.core.model.jobs import Measurements, Outcome, StoredLog
 from mendflow.core.model.sync import AttemptStatus, LogPart, SyncRequest
 from mendflow.core.model.text_masks import TextMask
 from mendflow.core.model.views import LogView
+from mendflow.services.api import job_logs
 from mendflow.services.api.archive.kinds import files_in
 from mendflow.services.api.domain import Domain
-from mendflow.services.api.job_logs import OPEN_MAX, PART_BYTES, StoredLogReader
+from mendflow.services.api.job_logs import GZIP, OPEN_MAX, PART_BYTES, StoredLogReader
 from mendflow.services.base.contracts import FileStore
+from mendflow.services.base.reading_cost import tell_cost_of_reading
 from mendflow.services.runtime.server import Server
 from tests.services.conftest import CAPACITY, HandPilot
 
@@ -166,8 +171,10 @@ async def test_each_attempt_has_its_own_log_and_says_where_its_folder_is(
         await domain.log(job, attempt=3)
 
 
-async def answer_log(domain: Domain, pilot: HandPilot, data: bytes, *, size: int) -> None:
-    """Let the pilot tell these bytes, which were printed from the seventh on."""
+async def answer_log(
+    domain: Domain, pilot: HandPilot, data: bytes, *, size: int, asked: int = 7, offset: int = 7
+) -> None:
+    """Let the pilot tell these bytes, which were printed from the seventh on unless another place is given."""
     pilot.serial += 1
     held = pilot.held[0]
     await domain.sync(
@@ -179,7 +186,7 @@ async def answer_log(domain: Domain, pilot: HandPilot, data: bytes, *, size: int
             capacity=CAPACITY,
             want=0,
             running=[AttemptStatus(held.job, held.fence, "running", Measurements())],
-            logs=[LogPart(held.job, held.fence, 7, 7, data, size)],
+            logs=[LogPart(held.job, held.fence, asked, offset, data, size)],
         )
     )
 
@@ -267,6 +274,73 @@ async def test_a_token_of_the_server_that_a_job_prints_is_masked_wherever_its_lo
     assert token not in told and f"the end of {masked}" in told
 
 
+SECRET, LIKE_ITS_END = "SECRETVALUE-0009", "9KschU8lrICj356nNJhE"
+
+
+async def read_live(
+    domain: Domain, pilot: HandPilot, job: str, printed: bytes, offset: int, gap: tuple[int, int] = (0, 0)
+) -> LogView:
+    """What is shown from `offset` on of the log of a job that runs and has printed this much."""
+    reading = asyncio.create_task(domain.log(job, offset=offset))
+    while not reading.done():
+        for wanted in (await pilot.sync(wait_ms=100)).logs:
+            start = gap[1] if gap[0] <= wanted.offset < gap[1] else wanted.offset
+            data = printed[start : gap[0] if start < gap[0] else None]
+            await answer_log(domain, pilot, data, size=len(printed), asked=wanted.offset, offset=start)
+    return await reading
+
+
+async def test_a_log_that_ends_with_a_hidden_text_shows_none_of_it_if_another_begins_with_its_last_letter(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-6
+    server.hidden.add(SECRET, LIKE_ITS_END)
+    job, printed = await started(domain, pilot), f"LEAK {SECRET}".encode()
+    view = await read_live(domain, pilot, job, printed, 0)
+    assert (view.text, view.next) == ("LEAK " + "*" * len(SECRET), len(printed))
+
+
+@pytest.mark.parametrize("gap", [(0, 0), (3, 4), (3, 20), (60, 70)])
+async def test_who_reads_from_within_a_hidden_text_sees_none_of_it(
+    domain: Domain, server: Server, pilot: HandPilot, gap: tuple[int, int]
+) -> None:  # DU-6
+    server.hidden.add(SECRET, LIKE_ITS_END)
+    job = await started(domain, pilot)
+    printed = f"{'.' * 25}LEAK {SECRET} and more {'-' * 20} and {SECRET} the end".encode()
+    shown = printed.replace(SECRET.encode(), b"*" * len(SECRET))
+    places = [30, 31, 38, 45, 46, len(printed) - 9]
+    views = [await read_live(domain, pilot, job, printed, place, gap) for place in places]
+    await pilot.sync(a=Outcome(log=await stored(server, printed, gap=gap)))
+    for place, live in zip(places, views, strict=True):
+        over = await domain.log(job, offset=place)
+        rest = shown[place : gap[0] if place < gap[0] else None].decode()
+        assert (live.offset, live.text) == (over.offset, over.text) == (place, rest)
+        assert live.next == over.next == place + len(rest)
+    inside = await domain.log(job, offset=gap[0])
+    assert inside.offset == gap[1] and inside.text == shown[gap[1] : None].decode()
+
+
+async def test_the_beginning_of_a_hidden_text_whose_rest_was_left_out_is_told_as_stars(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-6
+    server.hidden.add(SECRET)
+    job, printed, gap = await started(domain, pilot), f"LEAK {SECRET} the end".encode(), (19, 24)
+    texts = [(await read_live(domain, pilot, job, printed, place, gap)).text for place in (0, 5, 8)]
+    assert texts == ["LEAK ", "*" * 14, "*" * 11]
+    await pilot.sync(a=Outcome(log=await stored(server, printed, gap=gap)))
+    assert (await whole(domain, job))[0] == "LEAK " + "*" * 14 + "e end"
+
+
+async def test_a_stored_log_whose_part_ends_with_a_hidden_text_shows_none_of_it(
+    domain: Domain, server: Server, pilot: HandPilot
+) -> None:  # DU-6
+    server.hidden.add(SECRET, LIKE_ITS_END)
+    job = await started(domain, pilot)
+    printed = "x" * (PART_BYTES - len(SECRET)) + SECRET + "\nand more\n" * 100
+    await pilot.sync(a=Outcome(log=await stored(server, printed.encode())))
+    text, _ = await whole(domain, job)
+    assert text == printed.replace(SECRET, "*" * len(SECRET))
+
+
 async def test_bytes_that_are_no_text_are_given_as_they_were_printed(
     domain: Domain, server: Server, pilot: HandPilot
 ) -> None:  # DU-4
@@ -286,3 +360,90 @@ async def test_a_token_of_a_pilot_is_masked_in_outputs_too(
     await pilot.sync(a=Outcome(outputs={"said": ["it is pilot-token-0123456789", 1.5], "n": 3}))
     outcome = (await domain.job(job)).outcome
     assert outcome is not None and outcome.outputs == {"said": ["it is " + "*" * 22, 1.5], "n": 3}
+
+
+def bomb(mebibytes: int) -> bytes:
+    """A log of zeros, packed: a thousandth of what it unpacks to."""
+    packer = zlib.compressobj(9, zlib.DEFLATED, GZIP)
+    piece = bytes(1 << 20)
+    return b"".join([*(packer.compress(piece) for _ in range(mebibytes)), packer.flush()])
+
+
+async def test_the_server_answers_others_while_a_log_is_unpacked_that_grows_a_thousandfold(server: Server) -> None:
+    size = 600 << 20
+    file = await server.file_store.keep("log.gz", pieces(bomb(size >> 20)))
+    log = StoredLog(file=file, bytes=size)
+    costs: list[float] = []
+    before = tell_cost_of_reading(costs.append)
+    reading = asyncio.create_task(StoredLogReader(server.file_store).read(log, size - 10, TextMask()))
+    tell_cost_of_reading(before)
+    longest_s = 0.0
+    while not reading.done():
+        begun = time.thread_time()  # of this thread: the machine may be busy with others
+        await asyncio.sleep(0)
+        longest_s = max(longest_s, time.thread_time() - begun)
+    assert (await reading) == (size - 10, bytes(10))
+    assert longest_s < 0.1
+    assert sum(costs) > 0.05, "whoever reads it pays"
+
+
+async def test_one_request_unpacks_a_bounded_part_of_a_log(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_logs, "SKIPPED_BYTES_MAX", 2 * PART_BYTES)
+    size = 5 * PART_BYTES
+    log = StoredLog(file=await server.file_store.keep("log.gz", pieces(bomb(size >> 20))), bytes=size)
+    reader = StoredLogReader(server.file_store)
+    with pytest.raises(TooLarge, match="read on from there"):
+        await reader.read(log, 2 * PART_BYTES + 1, TextMask())
+    assert (await read_all(reader, log))[0] == bytes(size), "who reads on reads it all"
+
+
+async def test_the_server_answers_others_while_a_log_is_masked(server: Server) -> None:
+    printed = b"".join(b"%032x\n" % number for number in range(2 * PART_BYTES // 33))
+    log, threads = await stored(server, printed), set[int]()
+
+    class Noting(TextMask):
+        def mask_bytes(self, data: bytes) -> bytes:
+            threads.add(threading.get_ident())
+            return super().mask_bytes(data)
+
+    reader, offset = StoredLogReader(server.file_store), 0
+    while offset < log.bytes:
+        offset, data = await reader.read(log, offset, Noting(["0" * 29 + "abc"]))
+        offset += len(data)
+    assert threads and threading.get_ident() not in threads
+
+
+@pytest.mark.parametrize(
+    ("gap", "third_end"),
+    [((0, 0), 3 * PART_BYTES), ((PART_BYTES + 700, PART_BYTES + 900), 2 * PART_BYTES + 900)],
+    ids=["whole", "gap"],
+)
+async def test_who_reads_a_log_on_reads_it_on_when_more_is_masked_by_then(
+    server: Server, monkeypatch: pytest.MonkeyPatch, gap: tuple[int, int], third_end: int
+) -> None:  # DU-4, DU-6
+    monkeypatch.setattr(job_logs, "SKIPPED_BYTES_MAX", PART_BYTES)
+    secret = "".join(f"{number:04}" for number in range(180))
+    printed = b"x" * (third_end - 300) + secret.encode() + b"y" * PART_BYTES
+    log, files = await stored(server, printed, gap=gap), OpenedFiles(server)
+    reader, found, offset = StoredLogReader(cast(FileStore, files)), b"", 0
+    masks: list[list[str]] = [[], ["short one"], ["a longer one"], [secret], [secret], []]
+    while offset < log.bytes:
+        offset, data = await reader.read(log, offset, TextMask(masks.pop(0)))
+        found, offset = found + data, offset + len(data)
+    assert files.opened == 1
+    assert found.endswith(secret[:300].encode() + b"*" * 420 + b"y" * PART_BYTES), "what was shown before it was known"
+    assert len(found) == len(printed) - (gap[1] - gap[0])
+
+
+@pytest.mark.parametrize(
+    "content", [b"this is no gzip", gzip.compress(b"short", mtime=0), bomb(1)[:20]], ids=["none", "short", "cut"]
+)
+async def test_a_stored_log_that_is_not_what_its_pilot_said_is_told_by_its_end(
+    domain: Domain, server: Server, pilot: HandPilot, content: bytes
+) -> None:
+    job = await started(domain, pilot)
+    file = await server.file_store.keep("log.gz", pieces(content))
+    await pilot.sync(a=Outcome(log_tail="the end\n", log=StoredLog(file=file, bytes=1 << 40)))
+    text, parts = await whole(domain, job)
+    assert text.endswith("nd\n") and parts[-1].next == parts[-1].size
+    assert (await domain.log(job, offset=1 << 20)).text == ""

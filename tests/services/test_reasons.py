@@ -142,3 +142,14 @@ async def test_a_failed_task_tells_why(domain: Domain) -> None:
     [offered] = await domain.worklist(state="offered")
     await domain.reject(offered.id, who="ann", comment="too dear")
     assert (await domain.why(f"{case}:approve")).sentence == "approve was rejected by ann: too dear"
+
+
+async def test_why_says_that_items_failed_also_of_a_case_that_completed(domain: Domain) -> None:  # UI-1
+    loop = ForEach(name="l", items=[1, 2, 3], body=JobActivity(name="a", command="x"), parallel=True, tolerate=1)
+    case = await start(domain, named(Sequence(name="s", body=(loop, JobActivity(name="b", command="x")))))
+    pilot = HandPilot(domain)
+    await pilot.sync(want=3)
+    failed = Outcome(fault=Fault(name="exitCode", category=Category.JOB, message="no"))
+    await pilot.exchange({"a[0]": Outcome(), "a[1]": failed, "a[2]": Outcome()})
+    await pilot.run_all(lambda _: Outcome())
+    assert (await domain.why(case)).sentence.endswith("; 1 of 4 items failed, and the flow went on.")

@@ -37,7 +37,7 @@ async def test_a_removed_task_keeps_the_reason_too(domain: Domain) -> None:
 async def test_whoever_removes_without_a_word_is_named(domain: Domain) -> None:
     case = await start(domain, JobActivity(name="a", command="x"))
     await domain.cancel(case, "a", who="ann")
-    assert (await domain.why(f"{case}:a")).sentence == "a was cancelled before it began: removed by ann"
+    assert (await domain.why(f"{case}:a")).sentence == "a was cancelled before it began: asked for by ann"
 
 
 async def test_a_task_past_its_deadline_has_failed_for_all_who_count(domain: Domain) -> None:

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
@@ -102,6 +103,23 @@ async def test_items_are_found_by_conditions_too(domain: Domain, pilot: Any, cas
     assert [str(view.item) for view in page.rows] == ["a[0]"]
     with pytest.raises(InvalidSearch, match="did you mean `runtime`"):
         await domain.find_items(case, where="runtme > '1s'")
+
+
+async def test_an_item_is_found_by_what_it_is_for_and_by_what_it_failed(domain: Domain) -> None:  # UI-1
+    body = ForEach(name="loop", items=["S1", "S17"], body=JobActivity(name="a", command="true"), on_fault="finish")
+    await domain.deploy(Flow(name=FlowName("s"), body=body))
+    case = (await domain.start("s", {}, who="ann")).id
+    no_index = Fault(name="exitCode", category=Category.JOB, message="No Index there")
+    await HandPilot(domain).run_all(lambda _: Outcome(fault=no_index))
+
+    async def found(where: str, also: str = "") -> list[str]:
+        return [str(view.item) for view in (await domain.find_items(case, where=where, also=also)).rows]
+
+    assert await found("text.contains('s17')") == await found("element == 'S17'") == ["a[1]"]
+    assert await found("text.contains('no index')") == ["a[0]", "a[1]"]
+    assert await found("item == 'a[0]' || item == 'a[1]'", also="text.contains('s17')") == ["a[1]"]
+    with pytest.raises(InvalidSearch, match="character 1"):
+        await domain.find_items(case, where="itme == 'a[0]'", also="text.contains('s17')")
 
 
 async def test_pages_go_on_from_where_the_last_one_ended(domain: Domain, case: str) -> None:

@@ -2,6 +2,7 @@
 and in which texts of other jobs a secret is masked."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -15,11 +16,14 @@ from mendflow.core.model.jobs import Job, JobSpec, Limits, Outcome
 from mendflow.core.model.named_limits import LimitCount
 from mendflow.core.model.secrets import SecretUse, SecretValue
 from mendflow.services.api.domain import Domain
+from mendflow.services.base import hidden_texts
 from mendflow.services.base.hidden_texts import HiddenTexts
 from mendflow.services.runtime.server import Server
+from mendflow.services.scheduling import secret_service
 from mendflow.services.scheduling.limit_service import LimitService
 from mendflow.services.scheduling.limit_store import LimitStore
-from mendflow.services.scheduling.secret_service import SecretService, SecretUnavailable
+from mendflow.services.scheduling.secret_service import JOB_SECRET_KIND, SecretService, SecretUnavailable
+from mendflow.stores.contract import Put
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.secret_files import SecretFiles
 from tests.patience import PATIENCE_S, until
@@ -255,3 +259,95 @@ async def test_nobody_learns_a_secret_of_another_project_from_what_is_masked(
     assert secret in shown["blue"] and "***" not in shown["blue"]
     assert secret not in shown["red"]
     assert server.hidden.of("blue").whole(b"it begins with correct-h") == 24
+
+
+@pytest.fixture
+async def other(server: Server, tmp_path: Path) -> AsyncIterator[Domain]:
+    """Another server on the same store, with the same key."""
+    other = server_on(server.store, tmp_path, secret_sources=SecretFiles(tmp_path / "secrets.key"))
+    await other.open()
+    yield Domain(other)
+    await other.close()
+
+
+async def test_a_secret_that_another_server_has_set_is_masked_in_logs_and_faults(
+    domain: Domain, other: Domain, pilot: HandPilot, monkeypatch: pytest.MonkeyPatch
+) -> None:  # DU-6
+    monkeypatch.setattr(secret_service, "LEARNED_MS", 0)
+    case = await start(domain, PLAIN)
+    await pilot.sync(want=1, wait_ms=2000)
+    for value in ("tell-nobody-42", "tell-nobody-43"):
+        await set_secret(other, value)
+        await pilot.sync()
+    told = "it is tell-nobody-42, or tell-nobody-43"
+    fault = Fault(name="exitCode", category=Category.JOB, message=told, log_tail=told)
+    await pilot.sync(plain=Outcome(fault=fault, log_tail=told))
+    shown = str((await domain.item(case, "plain"), await domain.job(f"{case}/1"), await domain.log(f"{case}/1")))
+    assert "it is **************, or **************" in shown and "tell-nobody" not in shown
+
+
+async def test_all_secrets_in_the_store_are_masked_however_many_there_are(
+    domain: Domain, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:  # DU-6
+    monkeypatch.setattr(hidden_texts, "SECRETS_MAX", 3)
+    monkeypatch.setattr(secret_service, "LEARNED_MS", 0)
+    values = [f"tell-nobody-{number}" for number in range(5)]
+    for number, value in enumerate(values):
+        await domain.set_secret(f"token{number}", SecretValue(value), who="root")
+    mask = await server.hidden.current("default")
+    assert mask.mask(" ".join(values)) == " ".join("*" * len(value) for value in values)
+    for number in range(9):
+        server.hidden.add_secret("default", f"{number} of the machine", f"not-in-the-store-{number}")
+    mask = server.hidden.of("default")
+    assert mask.mask(" ".join(values)) == " ".join("*" * len(value) for value in values)
+    assert mask.mask("not-in-the-store-5 not-in-the-store-6") == f"not-in-the-store-5 {'*' * 18}"
+    await domain.remove_secret("token0", who="root")
+    await server.hidden.current("default")
+    server.hidden.add_secret("default", "9 of the machine", "not-in-the-store-9")
+    assert server.hidden.of("default").mask(" ".join(values[:2])) == f"{values[0]} {'*' * len(values[1])}"
+
+
+def test_many_secrets_are_learned_in_a_moment() -> None:
+    """And not in one that grows with the square of their number: others wait for it."""
+    took_s = []
+    for count in (2_000, 16_000):
+        hidden = HiddenTexts()
+        hidden.keep_secrets(f"token{number}" for number in range(count))
+        begun_s = time.thread_time()
+        for number in range(count):
+            hidden.add_secret("default", f"token{number}", f"tell-nobody-{number}")
+        took_s.append(time.thread_time() - begun_s)
+    assert took_s[1] < 24 * took_s[0] + 0.1, took_s
+
+
+async def test_a_log_that_was_kept_before_a_secret_was_set_is_shown_without_it(
+    domain: Domain, other: Domain, pilot: HandPilot, monkeypatch: pytest.MonkeyPatch
+) -> None:  # DU-6
+    monkeypatch.setattr(secret_service, "LEARNED_MS", 0)
+    case = await start(domain, PLAIN)
+    await pilot.sync(want=1, wait_ms=2000)
+    await pilot.sync(plain=Outcome(log_tail="it is tell-nobody-42"))
+    assert (await domain.log(f"{case}/1")).text == "it is tell-nobody-42"
+    await set_secret(other, "tell-nobody-42")
+    assert (await domain.log(f"{case}/1")).text == "it is **************"
+    assert (await domain.log(f"{case}/1", offset=8)).text == "************"
+
+
+async def test_a_secret_in_the_store_that_cannot_be_read_stops_neither_pilots_nor_readers(
+    server: Server, domain: Domain, pilot: HandPilot
+) -> None:  # DU-6
+    await server.store.write([Put(JOB_SECRET_KIND, "damaged", b"{}", 0)])
+    case = await start(domain, PLAIN)
+    await pilot.sync(want=1, wait_ms=2000)
+    await pilot.sync(plain=Outcome(log_tail="it is over"))
+    assert (await domain.log(f"{case}/1")).text == "it is over"
+
+
+async def test_a_text_is_cut_when_its_secrets_are_masked(domain: Domain, pilot: HandPilot) -> None:  # DU-6
+    await set_secret(domain, secret := "tell-nobody-" * 1_000)
+    case = await start(domain, PLAIN)
+    await pilot.sync(want=1, wait_ms=2000)
+    fault = Fault(name="bad", category=Category.JOB, message=f"{secret} {secret}", log_tail=f"{secret}\n{secret}")
+    await pilot.sync(plain=Outcome(fault=fault, log_tail=fault.log_tail))
+    shown = str((await domain.item(case, "plain"), await domain.job(f"{case}/1"), await domain.log(f"{case}/1")))
+    assert "tell" not in shown and "(cut: it had 24001 characters)" in shown

@@ -4,12 +4,14 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from mendflow.core.model.errors import BadFlow, Forbidden, InvalidRequest, RequestError
 from mendflow.core.model.flow import Flow, Input, JobActivity
 from mendflow.core.model.flow_triggers import FlowTriggers, ScheduleTrigger
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.schedules import ScheduleSpec
+from mendflow.core.model.templates import ResourceTemplates
 from mendflow.core.model.values import Value
 from mendflow.formats import flow_texts
 from mendflow.services.api.domain import Domain
@@ -98,6 +100,24 @@ async def test_what_no_case_could_be_given_is_refused_when_a_schedule_is_added(d
         assert told in refused.value.message
     later = {"samples": "open/rows.csv", "depth": "${{ int(schedule.date) }}"}
     assert await domain.put_schedule(ScheduleSpec(name="n", flow="qc", cron="@daily", inputs=later), who="ann")
+
+
+async def test_an_amount_that_no_job_could_take_is_refused_when_a_schedule_is_set(domain: Domain) -> None:  # DU-6
+    job = JobActivity(name="a", command="true", resources=ResourceTemplates(memory_bytes="${{ inputs.memory }}"))
+    flow = Flow(name=FlowName("hog"), body=job, inputs={"memory": Input(default="1 GB")})
+    told = r"job a: memory is '5 XB' \(from inputs.memory\); write a size"
+    await domain.deploy(flow, who="ann")
+
+    def given(memory: str) -> ScheduleSpec:
+        return ScheduleSpec(name="n", flow="hog", cron="@daily", inputs={"memory": memory})
+
+    with pytest.raises(InvalidRequest, match=told):
+        await domain.put_schedule(given("5 XB"), who="ann")
+    for memory in ("5 GB", "${{ schedule.date }}"):
+        assert await domain.put_schedule(given(memory), who="ann")
+    trigger = FlowTriggers(schedule=ScheduleTrigger(cron="@daily", inputs={"memory": "5 XB"}))
+    with pytest.raises(BadFlow, match=told):
+        await domain.deploy_with_triggers(replace(flow, name=FlowName("own"), triggers=trigger), who="ann")
 
 
 async def test_a_table_tells_nothing_of_files_that_may_not_be_read(domain: Domain, tmp_path: Path) -> None:  # SE-1

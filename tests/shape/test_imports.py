@@ -60,6 +60,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.version",
             "msgspec",
             "aiohttp",
+            "yarl",  # the addresses of aiohttp
             "litestar",
             "opentelemetry",
             "prometheus_client",

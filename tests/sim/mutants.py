@@ -169,7 +169,7 @@ def a_home_is_let_go_before_anybody_knows_whether_its_case_began(patch: Patch) -
     patch.setattr(unbegun, "settle", settle)
 
 
-@mutant(first_seed=94, scene=FEW_LONG_JOBS)
+@mutant(first_seed=72, scene=FEW_LONG_JOBS)
 def a_server_promises_without_beats(patch: Patch) -> None:
     patch.setattr(ServerMembership, "may_promise", lambda self: self._registered)
 

@@ -25,6 +25,7 @@ def test_ui_1_a_held_case_is_tried_again_from_its_alert(recovery: WebServer, bro
         row = page.get_by_role("list", name="Alerts").get_by_role("listitem").filter(has_text=case)
         expect(row).to_contain_text("a heron stands on the dish")
         expect(row).not_to_contain_text("mendflow")
+        expect(row.locator(".case-inputs")).to_have_text("A")  # what the case was given, by the same answer
         row.get_by_role("link", name="Teach a repair").click()
         expect(page).to_have_url(re.compile(f"/failures/{group}/teach"))
         page.go_back()
@@ -66,7 +67,11 @@ def test_ui_1_a_reason_has_buttons_where_a_terminal_has_commands(recovery: WebSe
 def test_ui_1_who_runs_a_case_again_from_its_reason_is_led_to_the_new_one(server: WebServer, page: Page) -> None:
     case = server.ended("broken")
     page.goto(f"/cases/{case}")
-    page.get_by_role("region", name=f"Why {case}").get_by_role("button", name="Run again from what failed").click()
+    reason = page.get_by_role("region", name=f"Why {case}")
+    expect(reason).to_contain_text("“Run again from what failed” runs what did not succeed")  # the page has the button
+    expect(page.get_by_role("button", name="Run again from what failed")).to_have_count(1)
+    page.goto(f"/cases?at={case}")
+    reason.get_by_role("button", name="Run again from what failed").click()
     confirm(page, "Run again from what failed")
     noted(page, "It runs again as")
     page.get_by_role("log", name="Notes").get_by_role("link").click()

@@ -53,6 +53,15 @@ def test_ui_1_a_case_is_found_by_the_words_that_people_remember(server: WebServe
     page.get_by_role("searchbox", name="Search cases").fill(other)
     page.keyboard.press("Enter")
     expect(page).to_have_url(re.compile(f"/cases/{other}$"))
+    broken = server.ended("broken")
+    message = server.ask("GET", f"/cases/{broken}")["fault"]["message"]
+    for words in ("failed broken", " ".join(message.split()[-2:]).strip(".")):
+        page.get_by_role("searchbox", name="Search cases").fill(words)
+        page.keyboard.press("Enter")
+        expect(page.locator(row(page, broken))).to_be_visible()
+    page.get_by_role("searchbox", name="Search cases").fill("completed broken")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("why they failed. What a loop did for a sample")).to_be_visible()
 
 
 @pytest.mark.short

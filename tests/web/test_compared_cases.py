@@ -2,6 +2,8 @@
 
 from playwright.sync_api import Page, expect
 
+from mendflow.core.model.repair import ExceptionType, Primitive
+from tests.services.recovery.kit import exlet, mend, rule_set
 from tests.web.web_server import WebServer
 
 FRAGILE = """
@@ -9,6 +11,12 @@ name: fragile
 inputs: {code: {type: number}}
 jobs:
   step: {run: "sh -c 'echo it is broken >&2; exit {code}'", retries: 0}
+"""
+
+MENDED = """
+name: mended
+jobs:
+  step: {run: "test -e {seen} || { touch {seen}; exit 3; }", retries: 0}
 """
 
 
@@ -41,6 +49,24 @@ def test_the_last_case_that_completed_is_compared_unless_another_is_chosen(serve
     expect(inputs.get_by_role("row", name="kit")).to_contain_text("V7defaultV5")
     offered.filter(has_text=other).click()
     expect(inputs.get_by_role("row", name="kit")).to_contain_text("V7defaultV6")
+
+
+def test_earlier_cases_are_offered_too_and_what_was_mended_is_said(server: WebServer, page: Page) -> None:
+    retry = exlet("again", mend(Primitive.RESUBMIT))
+    server.deploy("mended", MENDED.replace("{seen}", str(server.folder / "seen-mended")))
+    server.client.put_rules(rule_set("mended", ExceptionType.ABORT, ("true", "again"), exlets=[retry], task="step"))
+    cases = [server.ended("mended") for _ in range(8)]
+    mended, last = cases[0], cases[-1]
+    page.goto(f"/cases/{last}?view=compare")
+    offered = page.get_by_role("list", name="Other cases of mended").get_by_role("button")
+    expect(offered).to_have_count(6)
+    page.get_by_role("button", name="More: 1 earlier case").click()
+    expect(offered).to_have_count(7)
+    offered.filter(has_text=mended).click()
+    expect(page.get_by_text("They do not differ")).to_be_visible()
+    told = page.get_by_role("list", name="What was mended")
+    expect(told).to_contain_text(f"{last}: nothing was mended")
+    expect(told).to_contain_text(f"{mended}: step: again")
 
 
 def test_one_state_of_jobs_is_marked(server: WebServer, page: Page) -> None:

@@ -54,7 +54,7 @@ def test_ui_1_rules_are_applied_only_when_one_holds_and_else_all_can_be_tried_ag
         page.goto(f"/failures/{group}")
         apply = page.get_by_role("button", name="Apply to 2 failures")
         expect(apply).to_be_disabled()
-        expect(apply).to_have_accessible_description(re.compile("No rule that is in force holds for this cause yet"))
+        expect(apply).to_have_accessible_description(re.compile("holds for these failures as they are now"))
         page.get_by_role("button", name="Try again as they are").click()
         expect(page.get_by_role("dialog").get_by_role("checkbox")).to_be_checked()
         confirm(page, "Apply")

@@ -53,6 +53,38 @@ def test_tables_fit(recovery: WebServer, laptop: Page) -> None:
     assert placeholder.evaluate("each => getComputedStyle(each).fontStyle") == "italic"
 
 
+def test_panels_of_home_fill_two_columns_in_the_order_in_which_they_are_read(recovery: WebServer, laptop: Page) -> None:
+    passing_trouble(recovery, "skua", "the skua rests on the mast", code=24)
+    _, cases = fail(recovery, "skua", "ABCDEF")
+    recovery.wait_for("/alerts", lambda alerts: set(cases) <= {each["case"] for each in alerts})
+    laptop.goto("/")
+    panels = laptop.locator(".home-columns > .panel")
+    expect(panels.last.locator(".home-alert")).to_have_count(6)
+    boxes = [box for each in panels.all() if (box := each.bounding_box()) is not None]
+    first = [each for each in boxes if each["x"] == boxes[0]["x"]]
+    second = boxes[len(first) :]
+    assert [each["y"] for each in first] == sorted(each["y"] for each in first)
+    assert {each["x"] for each in second} == {boxes[-1]["x"]}, "the first column, then the other"
+    ends = [column[-1]["y"] + column[-1]["height"] for column in (first, second)]
+    assert abs(ends[0] - ends[1]) < boxes[-1]["height"] / 2
+
+
+def test_cut_text_is_whole_beside_the_link_that_has_the_focus(recovery: WebServer, laptop: Page) -> None:
+    passing_trouble(recovery, "auk", "the auk sits on the cable", code=26)
+    case = recovery.begin("auk", sample="plate-" + "0" * 80 + "-north")
+    laptop.goto("/")
+    link = laptop.get_by_role("list", name="Cases that run").get_by_role("link").filter(has_text=case)
+    link.focus()
+    whole = laptop.locator(".cut-text")
+    expect(whole).to_contain_text("-north")
+    laptop.keyboard.press("Tab")
+    expect(whole.filter(has_text="-north")).to_have_count(0)
+    laptop.keyboard.press("Shift+Tab")
+    expect(whole).to_contain_text("-north")
+    laptop.keyboard.press("Escape")
+    expect(whole).to_have_count(0)
+
+
 def test_a_case_in_which_nothing_runs_says_why_and_what_can_be_done(recovery: WebServer, laptop: Page) -> None:
     recovery.deploy("thirsty", THIRSTY)
     case = recovery.begin("thirsty")

@@ -52,9 +52,57 @@ def test_cases_that_wait_are_begun_again_once(recovery: WebServer, page: Page) -
     dialog.get_by_role("button", name="Done").click()
     for case in cases:
         assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
-    expect(page.get_by_label("Failures of this cause")).to_contain_text("restarted")
+    expect(page.get_by_label("Failures of this cause")).to_contain_text("begun again")
     names = [each["name"] for each in recovery.ask("GET", "/rules")]
     assert "tide" not in names or recovery.ask("GET", "/rules/tide")["rule_count"] == 0, "a rule was made of it"
+
+
+def test_all_pages_tell_the_same_of_a_repair_by_hand(recovery: WebServer, page: Page) -> None:
+    flow = "name: moat\non-unhandled: hold\njobs:\n  cross: {run: 'echo \"Error: the moat is deep\" >&2; exit 6'}\n"
+    recovery.deploy("moat", flow)
+    case = recovery.begin("moat")
+    group = recovery.wait_for("/failures?flow=moat", lambda groups: groups and groups[0]["waiting"])[0]["id"]
+    page.goto(f"/failures/{group}")
+    page.get_by_role("button", name="Mend once").click()
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_role("radio", name=re.compile("^try-again")).click()
+    dialog.get_by_role("button", name="Do try-again to 1 case").click()
+    dialog.get_by_role("button", name="Done").click()
+    recovery.wait_for(f"/decisions?case={case}", lambda told: [each["state"] for each in told] == ["waiting", "done"])
+    me = recovery.client.case(case).owner
+    tried = page.get_by_label("Failures of this cause")
+    expect(tried).to_contain_text("tried in vain")
+    expect(page.get_by_text("a person did try-again 1 time: 1 tried in vain")).to_be_visible()
+    page.goto("/failures?flow=moat")
+    expect(page.get_by_role("grid")).to_contain_text("by hand: try-again 0/1")
+    page.goto(f"/cases/{case}?view=history")
+    expect(page.locator("main")).to_contain_text(f"cross failed and {me} did try-again once, without success")
+    history = page.get_by_role("grid", name="History")
+    expect(history.get_by_role("row", name="tried in vain")).to_contain_text(me)
+    expect(history).to_contain_text(f"{me} did try-again once, without success, and it waits for a person")
+    expect(history).not_to_contain_text("under way")
+    page.goto(f"/cases/{case}?view=items&item=cross")
+    expect(page.get_by_role("list", name="Repairs")).to_contain_text(f"{me} did try-again: tried in vain")
+    page.goto(f"/cases/{case}")
+    expect(page.locator("main")).to_contain_text("exlet · 1 failed")
+
+
+def test_a_dialog_keeps_the_failure_that_it_was_opened_for(recovery: WebServer, page: Page) -> None:
+    passing_trouble(recovery, "ebb", "the ebb has begun", code=34)
+    group, (first,) = fail(recovery, "ebb", "A")
+    page.goto(f"/failures/{group}")
+    page.get_by_role("button", name="Mend once").click()
+    dialog = page.get_by_role("dialog", name=f"Mend once: {first}")
+    expect(dialog).to_contain_text(f"The repair is done now, to {first}")
+    later = recovery.begin("ebb", sample="B")
+    expect(page.locator(".group-sample")).to_have_count(2)
+    expect(page.locator(".group-sample").first).to_contain_text(later)
+    expect(dialog).to_contain_text(f"The repair is done now, to {first}")
+    recovery.client.resume(first)
+    expect(dialog.get_by_role("status")).to_contain_text(f"Meanwhile {first} solver was settled")
+    expect(dialog.get_by_role("button", name="Nothing is left to mend")).to_be_disabled()
+    dialog.get_by_role("button", name="Not now").click()
+    assert recovery.ask("GET", f"/cases/{later}")["held"], "the other case was mended"
 
 
 def test_an_item_that_cannot_succeed_is_counted_as_done(recovery: WebServer, page: Page) -> None:
@@ -74,6 +122,8 @@ def test_an_item_that_cannot_succeed_is_counted_as_done(recovery: WebServer, pag
     valve = recovery.ask("GET", f"/cases/{case}/items/valve")
     assert valve["state"] == "completed"
     assert valve["reason"].startswith("force-completed")
+    page.goto(f"/cases/{case}?view=items&item=valve")
+    expect(page.get_by_role("list", name="Repairs").locator("code")).to_have_text("force-complete")
 
 
 def test_a_failure_that_waits_and_a_choice_that_was_wrong_stand_in_the_worklist(
@@ -134,12 +184,14 @@ def test_a_proposal_is_adopted_on_trial_and_then_put_in_force(
 ) -> None:
     open_proposal(page, "owl sits")
     page.get_by_role("button", name="Adopt on trial").click()
+    expect(page.get_by_role("dialog")).to_contain_text("It stays on trial until somebody puts it in force")
     confirm(page, "Adopt on trial")
+    noted(page, "that is recorded, and nothing else is done")
     expect(page.get_by_role("row").filter(has_text="owl sits")).to_contain_text("on trial")
     assert state_of(recovery, proposed["owl"])["state"] == "on-trial"
     page.get_by_role("button", name="Put in force").click()
     confirm(page, "Put in force")
-    noted(page, "It is in force")
+    noted(page, "try-again is carried out for what fails since")
     assert state_of(recovery, proposed["owl"])["state"] == "in-force"
     again = recovery.begin("owl", sample="C")
     assert recovery.client.wait(again, timeout_s=PATIENCE_S).status == "completed"
@@ -148,9 +200,11 @@ def test_a_proposal_is_adopted_on_trial_and_then_put_in_force(
 def test_a_proposal_is_put_in_force_at_once(recovery: WebServer, page: Page, proposed: dict[str, str]) -> None:
     open_proposal(page, "fox has eaten")
     page.get_by_role("button", name="Put in force").click()
-    expect(page.get_by_role("dialog")).to_contain_text("From now on try-again is done where it holds")
+    expect(page.get_by_role("dialog")).to_contain_text(
+        "From now on try-again is carried out for what fails and where it holds"
+    )
     confirm(page, "Put in force")
-    noted(page, "It is in force")
+    noted(page, "try-again is carried out for what fails since")
     assert state_of(recovery, proposed["fox"])["state"] == "in-force"
     page.goto("/rules/fox")
     expect(page.get_by_role("button", name=re.compile("the fox has eaten the fibre"))).to_be_visible()
@@ -202,3 +256,25 @@ def test_of_two_tabs_that_change_one_rule_the_second_is_refused_and_keeps_its_te
     (tree,) = recovery.ask("GET", "/rules/twins")["rules"]["trees"]["abort"].values()
     rule = tree["rules"]["1"]
     assert (rule["condition"], rule["note"]) == (mine, "twins sleep until noon"), "what the first wrote is undone"
+
+
+def test_a_case_page_mends_its_own_case_alone(recovery: WebServer, page: Page) -> None:
+    passing_trouble(recovery, "shoal", "the shoal has moved", code=35)
+    group, (older, newer) = fail(recovery, "shoal", "AB")
+    page.goto(f"/cases/{older}")
+    page.get_by_role("link", name="Mend once").click()
+    dialog = page.get_by_role("dialog", name=f"Mend once: {older}")
+    expect(dialog.get_by_label("all 2 that wait")).not_to_be_checked()
+    dialog.get_by_role("button", name=re.compile("more repair")).click()
+    dialog.get_by_role("radio", name=re.compile("^try-again")).click()
+    dialog.get_by_role("button", name="Do try-again to 1 case").click()
+    expect(dialog.get_by_role("row").filter(has_text=older)).to_be_visible()
+    dialog.get_by_role("button", name="Done").click()
+    assert recovery.client.wait(older, timeout_s=PATIENCE_S).status == "completed"
+    assert recovery.ask("GET", f"/cases/{newer}")["held"], "the other case was mended"
+    chosen = recovery.ask("GET", f"/decisions?case={older}")[-1]["id"]
+    page.goto(f"/failures/{group}?act=mend&decision={chosen}")
+    expect(page.locator(".group-sample[aria-current]")).to_contain_text(older)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    page.get_by_role("button", name="Mend once").click()
+    expect(page.get_by_role("dialog", name=f"Mend once: {newer}")).to_be_visible()

@@ -75,7 +75,20 @@ def test_a_schedule_is_made_paused_resumed_and_started_by_hand(page: Page, serve
     dialog.get_by_label("Flow").fill("nothing")
     expect(dialog.get_by_text("There is no flow nothing")).to_be_visible()
     dialog.get_by_label("Flow").fill("quick")
-    dialog.get_by_label("Times").fill("15 2 * * *")
+    dialog.get_by_label("Times", exact=True).fill("15 26 * * *")
+    expect(dialog.get_by_text("26 stands where a number from 0 to 23 should")).to_be_visible()
+    dialog.get_by_role("button", name="Make it").click()
+    expect(dialog.get_by_label("Times", exact=True)).to_be_focused()
+    dialog.get_by_label("How often").select_option("Weekdays, Monday to Friday")
+    dialog.get_by_label("At", exact=True).fill("02:15")
+    expect(dialog.get_by_label("Times", exact=True)).to_have_value("15 2 * * mon-fri")
+    expect(dialog.get_by_role("list", name="Next times").get_by_text(", 02:15")).to_have_count(5)
+    dialog.get_by_label("How often").select_option("Each day")
+    expect(dialog.get_by_label("Times", exact=True)).to_have_value("15 2 * * *")
+    expect(dialog.get_by_text("of several that wait only the newest is started")).to_be_visible()
+    dialog.get_by_label("While an earlier case runs").select_option("leave the time out")
+    expect(dialog.get_by_text("No case is started; that time is left out.")).to_be_visible()
+    dialog.get_by_label("While an earlier case runs").select_option("wait until it has ended")
     confirm(page, "Make it")
     details = page.get_by_role("complementary", name="Schedule nightly")
     expect(details.get_by_role("list", name="Next times").get_by_role("listitem")).not_to_have_count(0)
@@ -91,10 +104,12 @@ def test_a_schedule_is_made_paused_resumed_and_started_by_hand(page: Page, serve
     expect(page).to_have_url(re.compile("/cases/"))
     page.go_back()
     choose(page, "More acts on nightly", "Change …")
-    dialog.get_by_label("Times").fill("45 5 * * *")
-    dialog.get_by_label("Time zone").fill("America/Argentina/Buenos_Aires")
+    dialog.get_by_label("Times", exact=True).fill("45 5 * * *")
+    dialog.get_by_label("Time zone").select_option("Asia/Tokyo")
+    coming = dialog.get_by_role("list", name="Next times").get_by_role("listitem")
+    expect(coming.first).to_contain_text("05:45 Asia/Tokyo, here")
     confirm(page, "Change")
-    when = page.locator('[data-row="nightly"]').get_by_text("45 5 * * * (America/Argentina/Buenos_Aires)")
+    when = page.locator('[data-row="nightly"]').get_by_text("45 5 * * * (Asia/Tokyo)")
     expect(when).to_be_visible()
     page.get_by_role("button", name="Close details").click()
     assert when.evaluate("text => text.parentElement.scrollWidth <= text.parentElement.clientWidth"), "it is clipped"
@@ -107,6 +122,30 @@ def test_a_schedule_is_made_paused_resumed_and_started_by_hand(page: Page, serve
     choose(page, "More acts on nightly", "Remove …")
     confirm(page, "Remove")
     expect(page.get_by_role("link", name="nightly")).to_have_count(0)
+
+
+def test_the_form_of_a_schedule_tells_how_inputs_use_the_due_time(page: Page, server: WebServer) -> None:
+    server.deploy("dated", "name: dated\ninputs: {day: {type: string}}\nsteps: [echo]\n")
+    page.goto("/schedules?make=true")
+    dialog = page.get_by_role("dialog")
+    dialog.get_by_label("Flow").fill("dated")
+    expect(dialog.get_by_text(re.compile(r"is reads-\d{4}-\d\d-\d\d\.csv in the next run"))).to_be_visible()
+    dialog.get_by_label("day").fill("of ${{ schedule.date }}")
+    coming = dialog.get_by_role("region", name="In the next run")
+    expect(coming).to_contain_text(re.compile(r"day\s*of \d{4}-\d\d-\d\d"))
+
+
+def test_help_says_what_a_word_means_and_is_reached_by_keys(page: Page, server: WebServer) -> None:
+    page.goto("/cases")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cases")
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_role("link", name=re.compile("what the words mean")).click()
+    page.get_by_label("Find a word").fill("exlet")
+    words = page.get_by_role("region", name="Words")
+    expect(words.get_by_role("rowheader").first).to_have_text("exlet")
+    page.goto("/help?word=nothing-like-it")
+    expect(page.get_by_text("No word here has")).to_be_visible()
+    expect(page.get_by_text(f"mendflow cases --server {server.url}")).to_be_visible()
 
 
 def test_a_storage_element_is_added_and_removed(page: Page, server: WebServer) -> None:

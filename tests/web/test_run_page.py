@@ -101,7 +101,7 @@ def test_a_flow_is_picked_and_started_by_its_form(page: Page, server: WebServer)
     page.get_by_role("button", name="Start").click()
     expect(page.get_by_text("A value is needed")).to_be_visible()
     page.get_by_label("copies").fill("3")
-    page.get_by_label("names").fill("ada\ngrace")
+    page.get_by_role("textbox", name="names").fill("ada\ngrace")
     page.get_by_label("urgent").select_option("Yes")
     page.get_by_role("button", name="Start").click()
     page.wait_for_url("**/cases/typed-*")
@@ -134,7 +134,7 @@ def test_ui_1_what_the_server_says_of_an_input_stands_at_its_field(
     complaints.expected.append("400")  # what the browser itself says of the server's refusal
     server.deploy("retyped", TYPED.replace("name: typed", "name: retyped"))
     page.goto("/run/retyped")
-    names = page.get_by_label("names")
+    names = page.get_by_role("textbox", name="names")
     expect(names).to_be_visible()
     server.deploy("retyped", TYPED.replace("name: typed", "name: retyped").replace("type: number", "type: boolean"))
     page.get_by_label("copies").fill("3")
@@ -146,7 +146,7 @@ def test_ui_1_what_the_server_says_of_an_input_stands_at_its_field(
 def test_a_flow_is_written_checked_where_it_is_wrong_and_deployed(page: Page, server: WebServer) -> None:
     page.goto("/run?write=true")
     editor = page.get_by_role("textbox", name="Flow file")
-    expect(page.get_by_text("hello has no problems")).to_be_visible()
+    expect(page.get_by_text("hello has no problems", exact=True)).to_be_visible()  # nor remarks
     _rewrite(editor, "name: written\njobs:\n  one: {rum: echo one}\n")
     problems = page.get_by_role("list", name="Problems")
     expect(problems).to_contain_text("line 3")
@@ -155,6 +155,65 @@ def test_a_flow_is_written_checked_where_it_is_wrong_and_deployed(page: Page, se
     page.get_by_role("button", name="Deploy written").click()
     page.wait_for_url("**/run/written")
     assert server.client.flow("written").version == 1
+
+
+SIMULATED = "name: simulated\njobs:\n  run:\n    inputs: [sim.py]\n    run: cat sim.py\n"
+
+
+def test_files_beside_a_flow_are_added_and_kept_for_its_next_version(
+    page: Page, server: WebServer, tmp_path: Path
+) -> None:
+    (tmp_path / "simulated.yaml").write_text(SIMULATED)
+    (tmp_path / "sim.py").write_text("print(42)\n")
+    page.goto("/run?write=true")
+    page.get_by_label("Open a flow file").set_input_files(tmp_path / "simulated.yaml")
+    expect(page.get_by_role("list", name="Problems")).to_contain_text("line 4")
+    expect(page.get_by_role("list", name="Problems")).to_contain_text("sim.py is beside the flow's file")
+    expect(page.get_by_role("button", name="Deploy")).to_be_disabled()
+    page.get_by_label("Add files beside the flow file").set_input_files(tmp_path / "sim.py")
+    beside = page.get_by_role("list", name="Files beside the flow file")
+    expect(beside).to_contain_text("added here")
+    page.get_by_role("button", name="Deploy simulated").click()
+    page.wait_for_url("**/run/simulated")
+    page.goto("/flows/simulated?view=edit")
+    expect(page.get_by_role("textbox", name="Flow file")).to_contain_text("name: simulated")
+    expect(page.get_by_role("main").get_by_role("link", name="New run")).to_be_visible()
+    expect(beside).to_contain_text("kept from version 1")
+    (tmp_path / "simulated.yaml").write_text(f"description: the next\n{SIMULATED}")
+    page.get_by_label("Open a flow file").set_input_files(tmp_path / "simulated.yaml")
+    expect(beside).to_contain_text("kept from version 1")
+    page.get_by_role("button", name="Deploy simulated").click()
+    expect(page.get_by_text("version 2, deployed by")).to_be_visible()
+    page.get_by_role("link", name="File", exact=True).click()
+    expect(beside).to_contain_text("sim.py")
+    case = server.client.start("simulated")
+    assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
+
+
+TWICE_NAMED = "name: twice-named\njobs:\n  run:\n    inputs: {a: a/x.txt, b: ./b/x.txt}\n    run: cat a b\n"
+
+
+def test_files_of_one_name_are_added_beside_their_paths(page: Page, server: WebServer, tmp_path: Path) -> None:
+    (tmp_path / "twice-named.yaml").write_text(TWICE_NAMED)
+    for folder, text in {"a": "one\n", "b": "another\n"}.items():
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "x.txt").write_text(text)
+    page.goto("/run?write=true")
+    page.get_by_label("Open a flow file").set_input_files(tmp_path / "twice-named.yaml")
+    beside = page.get_by_role("list", name="Files beside the flow file")
+    expect(beside.get_by_role("listitem")).to_contain_text(["a/x.txt", "./b/x.txt"])
+    page.get_by_label("Add files beside the flow file").set_input_files(tmp_path / "a" / "x.txt")
+    expect(page.get_by_role("alert")).to_contain_text("x.txt may be a/x.txt or b/x.txt")
+    page.get_by_label("Add ./b/x.txt").set_input_files(tmp_path / "b" / "x.txt")
+    expect(beside.get_by_role("listitem").filter(has_text="./b/x.txt")).to_contain_text("8 B, added here")
+    expect(beside.get_by_role("listitem").filter(has_text="a/x.txt").first).to_contain_text("missing")
+    page.get_by_label("Add a/x.txt").set_input_files(tmp_path / "a" / "x.txt")
+    page.get_by_role("button", name="Deploy twice-named").click()
+    page.wait_for_url("**/run/twice-named")
+    case = server.client.start("twice-named")
+    assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
+    kept = [each.file for each in server.client.flow_file("twice-named").beside]
+    assert sorted(file.bytes for file in kept if file is not None) == [4, 8]
 
 
 def _rewrite(editor: Locator, text: str) -> None:
@@ -189,6 +248,41 @@ def test_a_file_from_here_is_given_to_a_flow(page: Page, server: WebServer, tmp_
     assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
     page.goto(f"/cases/{case.id}?view=items&item=count")
     expect(page.get_by_role("complementary", name="Item count")).to_contain_text("it has 4 words")
+
+
+SHEETS = """\
+name: sheets
+inputs:
+  samples: {type: list}
+  runs: {type: table, columns: {depth: number}}
+steps: [echo]
+"""
+
+
+def test_a_sheet_of_samples_is_given_to_a_list(page: Page, server: WebServer, tmp_path: Path) -> None:
+    server.deploy("sheets", SHEETS)
+    sheet = tmp_path / "samples.csv"
+    sheet.write_text("sample,lane\ns1,1\ns2\n")
+    page.goto("/run/sheets")
+    chosen = page.get_by_label("samples: a table from here")
+    chosen.set_input_files(sheet)
+    expect(page.get_by_role("list", name="Problems of samples")).to_contain_text("samples.csv, line 3")
+    sheet.write_text("sample,lane\n" + "".join(f"s{number},{number}\n" for number in range(5)))
+    chosen.set_input_files(sheet)
+    expect(page.get_by_text("5 entries read")).to_be_visible()
+    first = page.get_by_role("region", name="First entries of samples")
+    expect(first.get_by_role("row")).to_have_count(6)
+    expect(page.get_by_role("textbox", name="samples")).to_have_count(0)
+    page.get_by_role("button", name="samples: edit as text").click()
+    expect(page.get_by_role("textbox", name="samples")).to_contain_text('"sample": "s0"')
+    expect(first).to_contain_text("and 2 entries more")
+    page.get_by_role("textbox", name="runs").fill("run\tdepth\nr1\t30")
+    expect(page.get_by_text("1 entry read")).to_be_visible()
+    page.get_by_role("button", name="Start").click()
+    page.wait_for_url("**/cases/sheets-*")
+    given = server.client.cases(flow="sheets")[0].inputs
+    assert given["samples"][:2] == [{"sample": "s0", "lane": "0"}, {"sample": "s1", "lane": "1"}]
+    assert given["runs"] == [{"run": "r1", "depth": 30}]
 
 
 def test_ui_1_files_of_the_same_content_are_all_given(page: Page, server: WebServer, tmp_path: Path) -> None:
@@ -233,10 +327,17 @@ def test_nothing_starts_before_a_chosen_file_is_stored(page: Page, server: WebSe
 def test_a_flow_gets_a_next_version_and_is_removed(page: Page, server: WebServer) -> None:
     server.deploy("brief", "name: brief\nsteps: [echo one]\n")
     page.goto("/flows/brief?view=edit")
-    page.get_by_role("textbox", name="Flow file").fill("name: brief\nsteps: [echo two]\n")
+    page.get_by_role("textbox", name="Flow file").fill("# the second\nname: brief\nsteps: [echo two]\n")
     page.get_by_role("button", name="Deploy brief").click()
     expect(page.get_by_text("version 2")).to_be_visible()
     assert server.client.flow("brief").version == 2
+    page.get_by_role("link", name="File", exact=True).click()
+    expect(page.get_by_role("textbox", name="File of brief")).to_contain_text("# the second")
+    case = server.client.start("brief").id
+    page.goto(f"/cases/{case}?view=file")
+    expect(page.get_by_role("textbox", name="File of brief")).to_contain_text("# the second")
+    expect(page.get_by_role("button", name="Copy the file")).to_be_visible()
+    page.goto("/flows/brief")
     page.get_by_role("button", name="Remove …").click()
     expect(page.get_by_role("dialog")).to_contain_text("Its cases stay")
     confirm(page, "Remove")
@@ -256,7 +357,7 @@ def test_ui_1_what_was_typed_stays_when_the_flow_has_another_version(server: Web
     page.wait_for_timeout(FRESH_MS)
     page.evaluate("['offline', 'online'].forEach(each => window.dispatchEvent(new Event(each)))")
     expect(page.get_by_label("colour")).to_have_value("red")
-    expect(page.get_by_label("names")).to_have_value("bob")
+    expect(page.get_by_role("textbox", name="names")).to_have_value("bob")
     expect(page.get_by_label("copies")).to_have_value("3")
 
 

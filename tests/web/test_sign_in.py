@@ -32,7 +32,7 @@ def test_a_wrong_token_is_refused_and_a_right_one_leads_on(stranger: Page) -> No
     stranger.goto("/cases?flow=quick")
     expect(stranger).to_have_url(re.compile("/sign-in"))
     sign_in(stranger, "not-a-token-of-this-server")
-    expect(stranger.get_by_role("alert")).to_contain_text(re.compile("token", re.I))
+    expect(stranger.get_by_role("alert")).to_contain_text("does not know that token. Copy it again, whole")
     sign_in(stranger, BOSS)
     expect(stranger).to_have_url(re.compile(r"/cases\?flow=quick"))
     expect(stranger.get_by_role("grid", name="Cases")).to_contain_text("quick")
@@ -119,3 +119,6 @@ def test_ui_1_whoever_is_here_for_user_tasks_lands_on_the_worklist(closed: WebSe
     stranger.goto("/")
     sign_in(stranger, made["token"])
     expect(stranger.get_by_role("heading", name="Worklist")).to_be_visible()
+    expect(stranger.get_by_role("navigation", name="Pages").get_by_role("link")).to_have_text(
+        ["Home", "Cases", "Worklist"]
+    )

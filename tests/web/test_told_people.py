@@ -2,18 +2,27 @@
 failures, on the page of a cause and in its case; and what was mended says by what."""  # UI-1
 
 import re
+from collections.abc import Iterator
 
+import pytest
 from playwright.sync_api import Page, expect
 
 from mendflow.core.model.repair import ExceptionType, Primitive
 from tests.services.recovery.kit import exlet, mend, rule_set
-from tests.web.web_server import WebServer
+from tests.web.web_server import WebServer, serving
 
 BIG = """
 name: big
 jobs:
   huge: {run: echo done, resources: {memory: 900 TB}}
 """
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[WebServer]:
+    """A server of its own: Home shows the causes that most want somebody, and other tests leave some."""
+    with serving(tmp_path_factory.mktemp("told")) as made:
+        yield made
 
 
 def test_a_job_that_nobody_can_take_is_told_and_not_mended(server: WebServer, page: Page) -> None:  # FM-12

@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from tests.web.dialogs import confirm
@@ -40,6 +41,16 @@ def failed(recovery: WebServer, flow: str, samples: str, *, code: int) -> tuple[
 def teach(recovery: WebServer, group: str, condition: str) -> None:
     draft = {"condition": condition, "exlet": "mkdir-then-re-submit", "flow": MKDIR_THEN_AGAIN, "group": group}
     recovery.ask("POST", "/rule-drafts", draft)
+
+
+@pytest.fixture
+def tried(recovery: WebServer, request: pytest.FixtureRequest) -> str:
+    """The cause of a flow, as parametrized, whose rule was applied to its one failure and failed each time."""
+    group, _ = failed(recovery, request.param, "A", code=54)
+    teach(recovery, group, "fault.exit_code == 54 && job.generation <= 3")
+    recovery.ask("POST", f"/failures/{group}/apply", {"retry": False})
+    recovery.wait_for(f"/failures/{group}", lambda said: said["group"]["handled"][0]["results"] == {"failed": 3})
+    return group
 
 
 def test_a_repair_that_does_not_help_is_followed_to_its_end(recovery: WebServer, browser: Browser) -> None:
@@ -94,14 +105,13 @@ def test_what_waits_for_its_next_try_waits_for_nobody(recovery: WebServer, brows
     recovery.wait_for(f"/failures/{group['id']}", lambda said: said["group"]["count"] == 2)
 
 
-def test_a_rule_that_did_not_help_is_changed_and_its_exlet_edited(recovery: WebServer, browser: Browser) -> None:
-    group, _ = failed(recovery, "mended", "A", code=54)
-    teach(recovery, group, "fault.exit_code == 54 && job.generation <= 3")
-    recovery.ask("POST", f"/failures/{group}/apply", {"retry": False})
-    recovery.wait_for(f"/failures/{group}", lambda said: said["group"]["handled"][0]["results"] == {"failed": 3})
+@pytest.mark.parametrize("tried", ["mended"], indirect=True)
+def test_a_rule_that_did_not_help_is_changed_and_its_exlet_edited(
+    recovery: WebServer, browser: Browser, tried: str
+) -> None:
     with watched(browser, recovery.url) as context:
         page = context.page()
-        page.goto(f"/failures/{group}/teach")
+        page.goto(f"/failures/{tried}/teach")
         note = page.get_by_role("note", name="Rules that did not help")
         expect(note).to_contain_text("Rule 1 for align of mended takes this cause up already")
         expect(note).to_contain_text("3 times, and failed each time")
@@ -137,16 +147,13 @@ def test_a_rule_that_did_not_help_is_changed_and_its_exlet_edited(recovery: WebS
     assert tree["exlet"] == "more-memory" and tree["cornerstone"]
 
 
+@pytest.mark.parametrize("tried", ["bounded"], indirect=True)
 def test_a_bound_holds_for_the_case_at_hand_and_the_true_reason_stands_at_the_buttons(
-    recovery: WebServer, browser: Browser
+    recovery: WebServer, browser: Browser, tried: str
 ) -> None:
-    group, _ = failed(recovery, "bounded", "A", code=55)
-    teach(recovery, group, "fault.exit_code == 55 && job.generation <= 3")
-    recovery.ask("POST", f"/failures/{group}/apply", {"retry": False})
-    recovery.wait_for(f"/failures/{group}", lambda said: said["group"]["handled"][0]["results"] == {"failed": 3})
     with watched(browser, recovery.url) as context:
         page = context.page()
-        page.goto(f"/failures/{group}/teach?term=fault.exit_code%20%3D%3D%2055%20%26%26%20job.generation%20%3C%3D%203")
+        page.goto(f"/failures/{tried}/teach?term=fault.exit_code%20%3D%3D%2054%20%26%26%20job.generation%20%3C%3D%203")
         page.get_by_role("radio", name=re.compile("^mkdir-then-re-submit")).click()
         expect(page.get_by_text("job.generation is 4 there. Change it, or choose another case.")).to_be_visible()
         expect(page.get_by_text("It would break a cornerstone")).to_have_count(0)
@@ -157,7 +164,7 @@ def test_a_bound_holds_for_the_case_at_hand_and_the_true_reason_stands_at_the_bu
         page.get_by_role("button", name="Save on trial").click()
         expect(page.get_by_role("status").filter(has_text="is on trial")).to_be_visible()
         expect(page.get_by_text("What it would have done")).to_have_count(0)
-        page.goto(f"/failures/{group}/teach")
+        page.goto(f"/failures/{tried}/teach")
         saved = page.get_by_role("note", name="A rule is saved")
         expect(saved).to_contain_text("You have saved rule 2 for align of bounded")
         saved.get_by_role("button", name="Teach another rule").click()

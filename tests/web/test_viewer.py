@@ -16,7 +16,8 @@ LOOKS = re.compile(
     r"|Show all .+|See .+|Its cases|Compare cornerstones|The flow itself"
     r"|Also the same in all .+|Also known of this case.*|Differs among them.*|Is long, or tells nothing"
     r"|More: .+|More that .+"
-    r"|and \d+ more|The item|The case|All of this cause"
+    r"|Beginning|End|The line that matters"
+    r"|and \d+ more|[Ii]ts cause in Failures|The item|The case|All of this cause"
     r"|Fit View|Zoom In|Zoom Out|[\w-]+: \d+ [\w ]+(?:, \d+ [\w ]+)*"
 )
 """What can be clicked to look at more."""
@@ -82,7 +83,7 @@ def test_no_page_offers_a_change(things: Things, viewer: WatchedContext) -> None
         "/run",
         "/run?write=true",
         "/run/quick",
-        *(f"/flows/quick?view={view}" for view in ("drawing", "deployments", "edit")),
+        *(f"/flows/quick?view={view}" for view in ("drawing", "file", "deployments", "edit")),
         "/schedules?name=weekly",
         "/schedules?make=true",
         *(f"/data?view={view}" for view in ("files", "sets", "storage", "results")),

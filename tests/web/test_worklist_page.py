@@ -72,6 +72,29 @@ jobs:
 """
 
 
+PARTS = """
+name: parts
+jobs:
+  call:
+    for-each: {sample: [PT-1, PT-2, PT-3], tolerate: 1}
+    run: test ${{ sample }} != PT-2; echo n=1 >> "$MENDFLOW_OUTPUT"
+  join: {needs: call, run: 'echo ${{ size(jobs.call.outputs.filter(each, each != null)) }}'}
+  publish: {needs: join, user-task: Publish these?, role: editor}
+"""
+
+
+def test_whoever_is_asked_hears_that_something_is_missing(page: Page, server: WebServer) -> None:  # UI-1
+    server.deploy("parts", PARTS)
+    case = server.begin("parts")
+    [task] = server.wait_for(f"/worklist?case={case}", lambda found: found)
+    page.goto(f"/worklist/{task['id']}")
+    told = page.get_by_role("note", name="What is incomplete")
+    expect(told).to_contain_text("Incomplete: join ran without the results of call[1] (PT-2), which failed")
+    page.goto(f"/cases/{case}")
+    expect(page.locator("main")).to_contain_text("join ran without the results of call[1] (PT-2)")
+    server.client.cancel(case)
+
+
 def test_a_field_may_have_any_name(page: Page, server: WebServer) -> None:  # UI-1
     server.deploy("odd", ODD)
     page.goto("/run/odd")
@@ -173,7 +196,8 @@ def test_ui_1_tasks_of_one_title_are_told_apart_by_what_their_cases_were_given(p
     page.get_by_label("Comment").fill("the controls are missing")
     page.get_by_role("button", name="Reject …").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_label("Why")).to_have_value("the controls are missing")
+    expect(dialog).to_contain_text("Your comment says why: “the controls are missing”")
+    expect(dialog.get_by_role("textbox")).to_have_count(0)
     dialog.get_by_role("button", name="Reject", exact=True).click()
     expect(page.get_by_role("link", name=f"Next task: Publish the calls?, {given}")).to_be_visible()
     page.goto(f"/cases/{by_default}")

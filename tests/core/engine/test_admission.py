@@ -6,12 +6,13 @@ import msgspec
 import pytest
 
 from mendflow.core.engine.admission import NOT_DATA
-from mendflow.core.engine.messages import Deliver, ForceComplete, ForceFail, ItemFailed, SubmitJob
+from mendflow.core.engine.messages import Deliver, ForceComplete, ForceFail, ItemFailed, RestartItem, SubmitJob
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Assign,
+    Catch,
     Copy,
     Flow,
     ForEach,
@@ -206,6 +207,18 @@ def test_a_job_whose_staging_fails_is_told_of() -> None:
     fault = Fault(name="stagingFailed", category=Category.DATA, message="given.txt is not there")
     play.finish(play.serial("a"), Outcome(fault=fault))
     assert failed_items(play) == [("a", "job", "a: given.txt is not there")]
+
+
+def test_a_restarted_job_whose_staging_fails_is_told_of_with_the_fault_as_it_came() -> None:
+    reads = job("a", inputs={"in.txt": "given.txt"})
+    says = JobActivity(name="say", command="echo ${{ fault.message }}")
+    play = started(Scope(name="s", body=reads, catches=(Catch(body=says),)))
+    play.finish(play.serial("a"), Outcome(files={"in.txt": file("given.txt")}))
+    play.do(RestartItem(item=ItemId("a")))
+    fault = Fault(name="stagingFailed", category=Category.DATA, message="given.txt is not there")
+    play.finish(play.serial("a"), Outcome(fault=fault))
+    assert failed_items(play) == [("a", "job", "given.txt is not there")]
+    assert play.command("say") == "echo given.txt is not there"
 
 
 def test_a_job_that_was_submitted_and_failed_is_not_told_of_twice() -> None:

@@ -47,6 +47,10 @@ def test_failures_that_nobody_took_up_get_the_exlet_that_answers_them() -> None:
     assert all(holds_in(found.condition, each.context) for each in past)
     assert not holds_in(found.condition, failure_of(9, **MEMORY, generation=4).context), "it does not go on for ever"
     assert not list(suggestions(history_of(past[:2]))), "twice is not often enough"
+    assert found.sentence == "nobody took up 3 failures of this cause; more-memory was not tried for it yet"
+    once = failure_of(9, **MEMORY, outcome="helped", exlet="more-memory", by_hand=True)
+    [found] = suggestions(history_of([*past, once]))
+    assert found.sentence.endswith("; more-memory helped 1 of 1 times")
 
 
 def test_a_rule_of_a_flow_is_told_apart_from_failures_of_its_own_project() -> None:

@@ -1,6 +1,7 @@
 """Masked texts: whatever pieces a log comes in, no secret is in it, and its length stays."""
 
 import base64
+import time
 from itertools import pairwise
 from typing import Any
 
@@ -121,3 +122,26 @@ def test_a_secret_in_base64_is_masked_whatever_it_stands_between(before: str, be
 def test_a_secret_quoted_in_the_usual_ways_is_masked(printed: str) -> None:  # DU-6
     assert set(TextMask.of_secrets(["tok en/1&2\r\n"]).mask(printed)) == {"*"}
     assert set(TextMask.of_secrets(["tok en/1&2"]).mask(b"tok en/1&2".hex())) == {"*"}
+
+
+@given(st.lists(st.text("ab", min_size=8, max_size=12), min_size=1, max_size=3), st.text("aaab\n", max_size=80))
+def test_each_character_of_each_occurrence_is_masked_over_lines(texts: list[str], printed: str) -> None:
+    joined, places = printed.replace("\n", ""), [at for at, letter in enumerate(printed) if letter != "\n"]
+    hidden = {
+        places[at + each]
+        for text in texts
+        for at in range(len(joined) - len(text) + 1)
+        if joined.startswith(text, at)
+        for each in range(len(text))
+    }
+    masked = TextMask(texts).mask(printed)
+    if "\n" in printed:
+        assert masked == "".join("*" if at in hidden else letter for at, letter in enumerate(printed))
+
+
+def test_a_secret_that_repeats_itself_costs_no_more_than_another() -> None:  # SE-6
+    """A log of repeated characters occurs at every byte; looking at the whole secret at each took a minute."""
+    began = time.thread_time()
+    masked = TextMask(["a" * 4096]).mask_bytes(b"a\n" * 131_072)
+    assert masked == b"*\n" * 131_072
+    assert time.thread_time() - began < 5

@@ -156,6 +156,12 @@ def test_a_case_is_found_by_what_people_remember_of_it(word: str) -> None:  # UI
     assert Search(CASES, f"text.contains('{word}')", NOW).holds(CASE)
 
 
+def test_a_failed_case_is_found_by_words_of_its_failure() -> None:  # UI-1
+    failed = {**CASE, "status": "failed", "fault": {"name": "exitCode", "message": "align: No Reference for HG38"}}
+    search = Search(CASES, "text.contains('no reference') && text.contains('hg38')", NOW)
+    assert search.holds(failed) and not search.holds({**failed, "status": "running"}) and not search.holds(CASE)
+
+
 @pytest.mark.parametrize(
     "condition",
     ["text.contains('swordfish')", "inputs.api_token == 'swordfish'", "inputs.api_token.startsWith('s')"],

@@ -3,6 +3,7 @@
 import pytest
 
 from mendflow.core.scheduling.prefetch import (
+    PER_PILOT_MAX,
     PER_SLOT_MAX,
     jobs_to_return,
     jobs_wanted,
@@ -23,6 +24,11 @@ def test_for_long_jobs_it_asks_for_exactly_its_free_slots() -> None:
 
 def test_for_very_short_jobs_it_asks_for_many_but_bounded() -> None:
     assert jobs_wanted(slots=2, free_slots=2, held=0, mean_ms=0.2, exchange_ms=5) == 2 + 2 * PER_SLOT_MAX
+
+
+@pytest.mark.parametrize(("slots", "each"), [(0, 0), (6, PER_SLOT_MAX), (16, PER_PILOT_MAX // 16), (2_000, 1)])
+def test_a_pilot_of_many_slots_asks_for_no_more_than_the_server_reads_at_once(slots: int, each: int) -> None:
+    assert jobs_wanted(slots=slots, free_slots=0, held=0, mean_ms=0.2, exchange_ms=5) == slots * each
 
 
 def test_what_it_holds_already_counts() -> None:

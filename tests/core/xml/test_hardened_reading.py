@@ -1,6 +1,7 @@
 """What must not come in through the door for XML does not, and what comes in knows its line."""
 
 import socket
+import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from lxml import etree
 
 from mendflow.core.model.errors import BadFlow, BadRules
 from mendflow.core.xml import XmlBounds, parse
+from mendflow.core.xml.start_tags import overfull_tag_at
 
 SMALL = XmlBounds(bytes=2000, depth=5, elements=20, attributes=3, attribute_chars=50, name_chars=30, text_chars=100)
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
@@ -151,3 +153,41 @@ def test_whatever_comes_is_read_or_refused(data: bytes) -> None:
         parse(data, "x")
     except BadFlow as error:
         assert error.problems
+
+
+MANY = " ".join(f'a{number}="x"' for number in range(40_000))
+
+
+@pytest.mark.parametrize("before", ["", '<?xml version="1.0"?>\n', "<!-- <b/> --><a b='>'>", "<a><![CDATA[<!--]]>"])
+@pytest.mark.parametrize(
+    "tag", [f"<b {MANY}/>", f"<b {MANY} c=<", f"<b\n{MANY.replace(' ', chr(10))}", f"<x:é {MANY}>"]
+)
+def test_very_many_attributes_are_refused_before_they_are_read(before: str, tag: str) -> None:
+    for data in (text := before + tag), text.encode(), text.encode("utf-16"):
+        begun = time.thread_time()
+        assert "more than 256 attributes" in refusal(data, XmlBounds())
+        assert time.thread_time() - begun < 2  # the parser takes many times that
+
+
+def test_what_only_looks_like_a_tag_with_many_attributes_is_taken() -> None:
+    tag = f"<b {MANY}/>"
+    text = f"<?i {tag}?><!-- {tag} --><a><![CDATA[{tag}]]><!--{tag}--><?i {tag}?>{tag[1:]}<c d='{tag[1:60_000]}'/></a>"
+    assert len(parse(text.replace("d='", "d='>"), "x")) == 3
+
+
+def test_many_namespaces_around_many_elements_are_read_in_little_time() -> None:
+    around = "<a " + " ".join(f'xmlns:a{number}="x"' for number in range(255)) + ">"
+    begun = time.thread_time()
+    parse(around * 99 + "<b xmlns:a0='y'/>" * 2_000 + "</a>" * 99, "x")
+    assert time.thread_time() - begun < 4
+
+
+@given(st.lists(st.sampled_from([*"<>=/'\"! b", ' b="c"', "<b", "<!--", "-->", "<![CDATA[", "]]>", "<?i", "?>"])))
+def test_no_tag_is_taken_for_one_with_more_attributes(parts: list[str]) -> None:
+    text = f"<a>{''.join(parts)}</a>"
+    try:
+        most = max(len(each.attrib) for each in etree.fromstring(text).iter("*"))
+    except etree.XMLSyntaxError:
+        return
+    assert overfull_tag_at(text, most) is None
+    assert most == 0 or overfull_tag_at(text, most - 1) is not None

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 
@@ -12,6 +13,7 @@ from mendflow.core.model.rules import DEFAULT_RULES, Rule, RuleSet, RuleTree
 from mendflow.core.model.values import Value
 from mendflow.core.rules import compile_rules, context_lookup, problems_of
 from mendflow.formats.rules import load_rules, read_rules, write_rules
+from mendflow.formats.rules.dump import dump
 from mendflow.formats.rules.xrs_writer import write_xrs
 from tests.examples import examples
 from tests.formats.rules.rule_sets import rule_sets
@@ -135,6 +137,20 @@ def test_a_file_is_written_as_people_write_it() -> None:
         assert line in written
     assert "model" not in written
     assert "id:" not in written
+
+
+def test_a_command_that_was_composed_is_written_as_a_step() -> None:  # EX-12
+    steps = [
+        {"run": "rm -f ${{ job.inputs.x }}", "name": "tidy", "if": "job.attempts < 3"},
+        {"run": "module load x\nx", "shell": "sh", "env": {"A": "b"}, "memory": "2000000000 B", "cpus": 2},
+        {"re-submit": True},
+    ]
+    rules = read_rules(dump({"rules": "align", "abort": {"align": [{"if": True, "do": steps}]}}), "align.rules.yaml")
+    composed = msgspec.structs.replace(rules, kept={})
+    written = write_rules(composed)
+    assert "model" not in written and "run: rm -f ${{ job.inputs.x }}" in written
+    assert [line.strip() for line in written.splitlines() if "cpus" in line] == ["cpus: 2.0"]  # one goes without saying
+    assert read_rules(written, "align.rules.yaml").exlets == rules.exlets
 
 
 @settings(max_examples=examples(150), suppress_health_check=[HealthCheck.too_slow])

@@ -177,11 +177,14 @@ class Cluster:
         levels_ms: tuple[int, ...] = (500,),
         alone: bool = False,
         rebooted: bool = False,
+        schedules: bool = True,
     ) -> list[ServerProcess]:
         await self.store.open()
         started = []
         for name in names:
-            settings = ServerSettings(lease_ms=lease_ms, files_roots=None, levels_ms=levels_ms, check_ms=1_000)
+            settings = ServerSettings(
+                lease_ms=lease_ms, files_roots=None, levels_ms=levels_ms, check_ms=1_000, schedules=schedules
+            )
             self.servers[name] = server = ServerProcess(
                 self, name, shipped=shipped, settings=settings, alone=alone, rebooted=rebooted
             )

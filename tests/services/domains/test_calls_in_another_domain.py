@@ -1,9 +1,12 @@
 """Flows that are called in another domain: sent closed, done there, and their outcomes are those of the call."""
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.domains import DomainRights
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Call, Flow, Input, JobActivity, Sequence, UserTask
@@ -214,3 +217,52 @@ async def test_who_suspends_the_caller_suspends_the_call_and_resuming_resumes_it
         await domains.home.take()
         await domains.home.report(after=Outcome())
         await domains.home.until_status(case, "completed")
+
+
+async def test_se_1_flows_of_other_projects_stay_here(tmp_path: Path) -> None:
+    """What goes along is what the case would have called here; a flow of its own project does."""
+    async with Domains(tmp_path, recovery=False) as domains:
+        domain = domains.home.domain
+        for name, project in (("theirs", "red"), ("ours", "blue")):
+            work = JobActivity(name="work", command=f"do-{project}")
+            await domain.deploy(Flow(name=FlowName(name), body=work), who="ann", project=project)
+        for name, ends in (("theirs", "failed"), ("ours", "running")):
+            called = flow(Call(name="c", flow=name), "inner")
+            far = flow(Call(name="far", flow="inner", domain=AWAY), f"outer-{name}", calls=(called,))
+            case = (await domain.start_with_flow(far, {}, who="bob", project="blue")).id
+            if ends == "failed":
+                await domains.home.until_status(case, "failed")
+                fault = (await domain.case(case)).fault
+                assert fault is not None and "'theirs', which is not deployed here" in fault.message
+                assert not domains.line.requests or b"do-red" not in msgspec.json.encode(domains.line.requests)
+            else:
+                assert await domains.away.take() == ["work"]
+                assert domains.away.pilot.held[0].spec.command == "do-blue"
+                await domains.away.report(work=Outcome())
+                await domains.home.until_status(case, "completed")
+
+
+async def test_se_1_logical_files_of_other_projects_stay_here(tmp_path: Path) -> None:
+    async with Domains(tmp_path, recovery=False) as domains:
+        domain = domains.home.domain
+        ref = (await domain.store_file("table", _chunks(b"of red"))).as_value()
+        file = file_of(ref)
+        assert file is not None
+        datum = LogicalFile(
+            name="/reds/table", sha256=file.sha256, bytes=file.bytes, replicas=(Replica(element="disk"),)
+        )
+        await domain.put_element(StorageElement(name="disk", url="file:///tmp"), who="root")
+        await domain.add_data(datum, who="ann", project="red")
+        takes = Flow(
+            name=FlowName("inner"), inputs={"f": Input(type="file")}, body=JobActivity(name="work", command="true")
+        )
+        call = Call(name="far", flow="inner", inputs={"f": "lfn:/reds/table"}, domain=AWAY)
+        case = (await domain.start_with_flow(flow(call, "outer", calls=(takes,)), {}, who="bob", project="blue")).id
+        await domains.home.until_status(case, "failed")
+        fault = (await domain.case(case)).fault
+        assert fault is not None and "the catalogue has no file /reds/table" in fault.message
+        assert fault.name == "callFailed", "nothing of it was sent"
+
+
+async def _chunks(content: bytes) -> AsyncIterator[bytes]:
+    yield content

@@ -262,10 +262,12 @@ def test_what_a_host_says_of_work_is_bounded() -> None:
             attempts=-5,
             losses=1 << 62,
             log_tail="x" * 1_000_000,
+            outcome=Outcome(cached_from="theirs-1d90a7/1"),
             tries=TriesThere(fence=-1, attempts=attempts),
         ),
         "away",
     )
+    assert said.outcome == Outcome()
     assert len(said.host) == 255 and said.host.isprintable()
     assert len(said.reason) == 10_000 and "\x1b" not in said.reason
     assert (said.attempts, said.losses) == (0, 1 << 53)

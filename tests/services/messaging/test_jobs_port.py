@@ -90,7 +90,7 @@ def about(operation: str, job: str, inner: str = "") -> str:
 
 
 async def ask(server: Server, text: str, message_id: str = "") -> Element:
-    answer = await server.runtime.ports["jobs"].handle_request(text, who="me", message_id=message_id)
+    answer = await server.runtime.ports["jobs"].handle_request(text, who="me", message_id=message_id, reach=OWN_ONLY)
     assert answer is not None
     return read(answer)
 
@@ -172,7 +172,9 @@ async def test_the_same_key_is_the_same_job_and_another_description_under_it_is_
 async def test_a_forgotten_job_is_taken_and_nothing_is_answered(
     server: Server, domain: Domain, pilot: HandPilot
 ) -> None:  # FM-5
-    assert await server.runtime.ports["jobs"].handle_request(asking("submitAndForget"), who="me") is None
+    assert (
+        await server.runtime.ports["jobs"].handle_request(asking("submitAndForget"), who="me", reach=OWN_ONLY) is None
+    )
     [case] = await domain.cases()
     assert case.status == "running", "it is the asker who forgets it"
     fault = Fault(name="exit", category=Category.JOB, message="it broke", exit_code=1)
@@ -275,7 +277,8 @@ async def test_whom_the_api_lets_do_the_same_with_any_case_the_port_lets_too_and
 async def test_a_case_asks_about_jobs_of_its_owner_and_of_nobody_else(server: Server, domain: Domain) -> None:
     mine = text_in(await ask(server, asking("submit")), "jobId")
     theirs = text_in(
-        read(await server.runtime.ports["jobs"].handle_request(asking("submit"), who="you") or ""), "jobId"
+        read(await server.runtime.ports["jobs"].handle_request(asking("submit"), who="you", reach=OWN_ONLY) or ""),
+        "jobId",
     )
     live = server.runtime.manager.live[await waits(domain, server)]
     assert await server.runtime.ports["jobs"].handle_call(about("status", mine), live, order(1))

@@ -14,7 +14,7 @@ from mendflow.core.xml.tree import Element
 from mendflow.formats.shipped import default_rules
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
-from mendflow.services.messaging.contracts import CallFailed, PartnerResponse
+from mendflow.services.messaging.contracts import OWN_ONLY, CallFailed, PartnerResponse
 from mendflow.services.messaging.ports.messages import PortFault, child, text_in
 from mendflow.services.messaging.ports.proxy_messages import PROXY
 from mendflow.services.runtime.server import Server, ServerSettings
@@ -91,7 +91,7 @@ async def server(tmp_path: Path, shop: Shop) -> AsyncIterator[Server]:
 
 async def ask(server: Server, text: str, id: str = "") -> Element:
     async with asyncio.timeout(PATIENCE_S):
-        answer = await server.runtime.ports["proxy"].handle_request(text, who="me", message_id=id)
+        answer = await server.runtime.ports["proxy"].handle_request(text, who="me", message_id=id, reach=OWN_ONLY)
     assert answer is not None
     return read(answer)
 
@@ -205,7 +205,7 @@ async def test_a_one_way_call_answers_when_the_partner_has_taken_it(server: Serv
 async def test_a_posted_call_is_made_though_nobody_waits(server: Server, shop: Shop) -> None:
     shop.answers = [PartnerResponse(202, b"")]
     text = call(answer="").replace("<call", "<post").replace("</call", "</post")
-    assert await server.runtime.ports["proxy"].handle_request(text, who="me") is None
+    assert await server.runtime.ports["proxy"].handle_request(text, who="me", reach=OWN_ONLY) is None
     async with asyncio.timeout(PATIENCE_S):
         while not shop.heard:
             await asyncio.sleep(0.01)
@@ -291,7 +291,9 @@ async def test_calls_of_others_and_calls_that_are_not_over_have_no_result(server
         await ask(server, about("result", progress))
     for operation in ("ask", "result"):
         with pytest.raises(PortFault, match="there is no call"):
-            await server.runtime.ports["proxy"].handle_request(about(operation, progress), who="another")
+            await server.runtime.ports["proxy"].handle_request(
+                about(operation, progress), who="another", reach=OWN_ONLY
+            )
     with pytest.raises(PortFault, match="<key> is missing"):
         await ask(server, begun(""), "m-1")
 

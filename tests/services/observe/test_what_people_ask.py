@@ -1,6 +1,7 @@
 """Alerts, requeued jobs, notifications and webhooks as whoever asks a domain sees them."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 
@@ -11,12 +12,15 @@ from mendflow.address_guard import PUBLIC_ONLY
 from mendflow.core.model.alerts import Notification, WebhookSpec
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import JobActivity
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.poster import NoPoster
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.contract import Put
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
 from tests.patience import PATIENCE_S
@@ -147,3 +151,24 @@ async def test_alerts_are_listed_open_ones_alone_or_all(server: Server, domain: 
     assert (seen.acknowledged_by, bool(seen.closed_at)) == ("ann", True)
     assert await domain.alerts() == [] and await domain.alerts(every=True) == [seen]
     assert await domain.acknowledge(alert.id, who="bob") == seen, "the first who saw it"
+
+
+async def test_of_the_cases_of_alerts_one_document_is_held_at_a_time(
+    server: Server, domain: Domain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they were given may be large; what is shown of it is small."""
+    cases = [CaseId(f"c{number}") for number in range(20)]
+    for case in cases:
+        document = CaseDocument(id=case, flow="f", digest="d", status="failed", inputs={"n": 1, "big": "x" * 100_000})
+        await server.store.write([Put("case", case, msgspec.json.encode(document), 0)])
+    held: list[int] = []
+
+    def decoded(body: bytes) -> CaseDocument:
+        gc.collect()
+        held.append(sum(isinstance(each, CaseDocument) and "big" in each.inputs for each in gc.get_objects()))
+        return msgspec.json.decode(body, type=CaseDocument)
+
+    monkeypatch.setattr("mendflow.services.api.alert_operations._decode_case", decoded)
+    given = await domain._given(cases)
+    assert [(given[case].inputs, given[case].left_out) for case in cases] == [({"n": 1}, ["inputs.big"])] * 20
+    assert max(held) <= 2

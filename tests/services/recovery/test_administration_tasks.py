@@ -82,7 +82,7 @@ async def test_a_held_failure_is_a_record_and_another_try_is_its_outcome(world: 
     assert "it ended with exit code 3" in task.scenario and f"mendflow resume {case}" in task.suggestion
     await world.domain.cancel(case, who="bea")
     [done] = await closed(world)
-    assert outcome_of(done).result == "nothing was done" and "removed by bea" in outcome_of(done).note
+    assert outcome_of(done).result == "nothing was done" and "asked for by bea" in outcome_of(done).note
 
 
 async def test_an_item_without_a_worklet_is_a_record(world: World) -> None:  # EX-9

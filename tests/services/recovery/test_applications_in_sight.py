@@ -107,7 +107,8 @@ async def test_ex_7_one_stops_what_is_of_ones_projects(world: World, monkeypatch
     assert (await world.domain.apply_progress(group.id)).stopped
     goes_on.set()
     applied = await applying
-    assert (applied.cases, applied.left) == ([blue], [(await world.decision(red)).id])
+    stopped = (await world.decision(red)).id
+    assert (applied.cases, applied.left, applied.why_left) == ([blue], [stopped], {stopped: "stopped"})
 
 
 async def filed_under(world: World, project: str, case: CaseId) -> Decision:

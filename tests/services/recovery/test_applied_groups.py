@@ -184,6 +184,7 @@ async def test_du_7_a_case_that_is_run_again_while_rules_are_applied_stays_as_it
     assert await applied(lagging) == went_on and len(went_on) == 1
     [late] = {*cases} - {*went_on}
     [group] = await lagging.domain.failures()
-    left = (await lagging.domain.apply_progress(group.id)).left
-    assert [id.partition("/")[0] for id in left] == [late]
+    told = await lagging.domain.apply_progress(group.id)
+    assert [id.partition("/")[0] for id in told.left] == [late]
+    assert told.why_left == {told.left[0]: "run-again"}
     assert await lagging.status(late) == "failed"

@@ -33,7 +33,7 @@ def test_ex_7_of_those_that_are_over_so_many_failures_are_kept() -> None:
     runs, half = ApplyRuns(), [f"f-{number}/1" for number in range(IDS_KEPT // 2)]
     for group in ("first", "second", "third", "fourth"):
         run = begun(runs, group)
-        run.add_left(half, "default")
+        run.add_left(half, "default", "no-rule")
         run.add_taken_up(["f-x/1"], "default")
         runs.end(run, 2)
     assert [group for group in ("first", "second", "third", "fourth") if runs.of(group, EVERYTHING)] == [

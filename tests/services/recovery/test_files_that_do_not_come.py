@@ -50,7 +50,9 @@ async def test_a_file_that_never_comes_is_waited_for_in_every_level_and_then_giv
     assert [each.exlet for each in decisions] == ["again", "later", "later", "give-up"]
     jobs = [each.context["job"] for each in decisions]
     assert [(job["generation"], job["level"]) for job in jobs] == [(1, 0), (2, 0), (3, 1), (4, 2)]
-    fault = (await server.case(case)).fault
+    ended = await server.case(case)
+    assert [(each.name, each.failed, each.waiting) for each in ended.counts] == [("a", 1, 0)]
+    fault = ended.fault
     assert fault is not None and (fault.name, fault.category) == ("stagingFailed", Category.DATA)
 
 

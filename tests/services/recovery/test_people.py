@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from mendflow.core.model.errors import BadRules, Conflict, InvalidRequest, NotFound, RequestError
 from mendflow.core.model.flow import Call, Input, JobActivity, Parallel, UserTask
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.principals import EVERYTHING
 from mendflow.core.model.repair import ExceptionType, Primitive
 from mendflow.core.model.repair_views import RejectRequest
 from mendflow.core.model.rules import DEFAULT_RULES, RuleSet
@@ -438,7 +439,7 @@ async def test_a_rule_is_tried_on_what_happened_before(world: World) -> None:
     wish = RuleRequest(
         condition="fault.exit_code == 3", exlet="again", steps=again, rules="f", type=ExceptionType.ABORT, task="a"
     )
-    tried, past = await office.try_rule(wish)
+    tried, past = await office.try_rule(wish, sight=EVERYTHING)
     assert (len(tried.caught), len(tried.missed), len(past)) == (2, 1, 3)
     assert tried.sentence() == "would have caught 2 of 3"
     with pytest.raises(NotFound):

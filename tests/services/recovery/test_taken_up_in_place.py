@@ -80,6 +80,7 @@ async def test_ex_7_a_case_stays_failed_if_none_of_the_failures_would_be_tried_a
     for retry in (False, True):
         applied = await world.domain.apply_rules((await group_of(world, "a")).id, who="me", retry=retry)
         assert (applied.taken_up, applied.cases, applied.refused) == ([], [], {})
+        assert {*applied.why_left.values()} == ({"passed"} if first is TOLERANT else set())
         assert await world.status(case) == "failed"
 
 
@@ -94,6 +95,7 @@ async def test_ex_7_of_the_failures_of_a_cause_those_are_taken_up_that_are_tried
     by_task = {each.task: each.id for each in await world.decisions(case)}
     applied = await world.domain.apply_rules((await group_of(world, "b")).id, who="me", retry=True)
     assert (applied.taken_up, applied.left, applied.cases) == ([by_task["b"]], [by_task["a"]], [case])
+    assert applied.why_left == {by_task["a"]: "passed"}
     assert await world.take() == ["b"]
 
 

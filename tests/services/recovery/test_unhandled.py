@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Collection
 from collections.abc import Sequence as Writes
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.core.model.errors import Conflict
@@ -21,6 +22,7 @@ from mendflow.core.model.flow import (
     Scope,
     Sequence,
     Throw,
+    UnhandledPolicy,
 )
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
@@ -92,6 +94,36 @@ async def test_a_failure_that_nobody_takes_up_is_held_where_somebody_said_so(
     await world.server.close()
 
 
+@pytest.mark.parametrize(
+    ("body", "flow_says", "inner_says", "person_says", "status"),
+    [
+        (A, "hold", "", "fail", "failed"),
+        (A, "fail", "", "hold", "held"),
+        (CALLING, "hold", "hold", "fail", "failed"),
+        (CALLING, "fail", "fail", "hold", "held"),
+        (CALLING, "hold", "fail", "", "held"),
+    ],
+)
+async def test_what_is_said_for_a_run_comes_before_what_its_flows_say(
+    body: Activity,
+    flow_says: UnhandledPolicy,
+    inner_says: UnhandledPolicy,
+    person_says: UnhandledPolicy,
+    status: str,
+    world: World,
+) -> None:
+    inner = msgspec.structs.replace(INNER, on_unhandled=inner_says)
+    await world.domain.deploy(flow(body, calls=(inner,), on_unhandled=flow_says))
+    case = (await world.domain.start("f", {}, who="me", on_unhandled=person_says)).id
+    await world.take()
+    await world.report(a=FAILED)
+    if status == "held":
+        await world.quiet()
+        assert (await world.case(case)).held
+    else:
+        await world.until_status(case, status)
+
+
 async def test_a_failure_whose_repair_did_not_help_is_held_too(world: World) -> None:
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "useless"), exlets=[USELESS]))
     case = await world.start(flow(A, on_unhandled="hold"))
@@ -102,6 +134,24 @@ async def test_a_failure_whose_repair_did_not_help_is_held_too(world: World) -> 
     alone = await world.domain.item(case, "a")
     listed = [each.held for each in await world.domain.items(case) if each.item == "a"]
     assert (alone.held, listed) == (True, [True]), "nobody has to read a sentence for it"
+
+
+async def test_a_repair_by_hand_that_did_not_help_is_over_when_its_case_waits_again(world: World) -> None:
+    case = await world.start(flow(A, on_unhandled="hold"))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_decided(case, "waiting")
+    await world.runtime.administration.mend(case, exlet="mended", steps=MENDED, who="ada")
+    await world.take()
+    await world.report(a=FAILED)
+    await world.quiet()
+    tried, waits = await world.decisions(case)
+    assert (tried.state, tried.result, waits.state) == ("done", "failed", "waiting")
+    history = await world.domain.history(case)
+    told = [(each.by, each.what, each.message) for each in history if each.source == "service"]
+    assert ("ada", "tried in vain", "mended: failed") in told
+    assert told[-1][2].endswith("ada did mended once, without success, and it waits for a person")
+    assert not [each for each in told if "under way" in each[2]]
 
 
 async def test_a_called_case_that_failed_is_held_as_a_job_is(world: World) -> None:
@@ -202,7 +252,7 @@ async def test_a_case_that_failed_goes_on_by_a_rule_that_was_made_since(crash: b
     # DU-7
     case, group = await failed_case(world, IN_ORDER)
     nothing = await world.domain.apply_rules(group, who="me")
-    assert (nothing.cases, nothing.taken_up, len(nothing.left)) == ([], [], 1)
+    assert (nothing.cases, nothing.taken_up, [*nothing.why_left.values()]) == ([], [], ["no-rule"])
     await world.domain.add_rule(RuleSpec(group=group, condition="true", exlet="mended", flow=MENDED), who="me")
     applied = await world.domain.apply_rules(group, who="me")
     assert (applied.cases, len(applied.taken_up), applied.refused) == ([case], 1, {})

@@ -1,7 +1,7 @@
 """Cases that are over go with all that belongs to them, and nothing goes that is referred to."""
 
 import os
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ import pytest
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.retention import GRACE_MIN_MS, PruneRequest, PruneRule, RetentionRule
+from mendflow.core.model.retention import GRACE_MIN_MS, PruneRequest, PruneRule, PruneView, RetentionRule
 from mendflow.services.retention.pruned_cases import PrunedCases, PrunedDocument
+from mendflow.services.retention.pruner import Pruner
 from mendflow.services.retention.service import EVERY_MS
 from mendflow.stores.files import FolderFileStore
 from mendflow.stores.memory import MemoryStore
@@ -268,7 +269,48 @@ async def test_where_nothing_goes_only_cases_are_read(shelf: Shelf, monkeypatch:
     await shelf.case("f-1", files=["mine"], days_ago=1)
     monkeypatch.setattr(MemoryStore, "scan", noted)
     assert (await shelf.prune()).cases == 0
-    assert set(read) <= {"case", "pruned"}
+    assert set(read) <= {"case", "pruned", "flow-file"}
+
+
+async def test_the_file_of_a_flow_goes_with_the_last_that_names_its_version(shelf: Shelf) -> None:
+    for digest in ("newest", "deployed", "tried", "live", "old", "nobody"):
+        file = {"name": "f", "digest": digest, "file": "f.yaml", "text": '# see "f-1"', "used_at": 1}
+        await shelf.put("flow-file", f"f@{digest}", file)
+    await shelf.put("flow-file", "f@now", {"name": "f", "digest": "now", "file": "f", "used_at": shelf.clock.now()})
+    await shelf.put("flow-file", "gone@v", {"name": "gone", "digest": "v", "file": "f", "used_at": 1})
+    await shelf.put("flow", "f", {"name": "f", "digest": "newest", "tentative": True})
+    await shelf.put("flow-version", "f@1", {"name": "f", "digest": "deployed"})
+    await shelf.put("flow-version", "f@2", {"name": "f", "digest": "tried", "tentative": True})
+    await shelf.put("flow-version", "gone@1", {"name": "gone", "digest": "v"})
+    await shelf.case("f-1", digest="old")
+    await shelf.case("f-2", digest="live", status="running")
+    view = await shelf.prune()
+    assert (view.cases, view.spared) == (1, 0), "what a file says keeps no case"
+    assert [found.id async for found in shelf.store.scan("flow-file")] == ["f@deployed", "f@live", "f@newest", "f@now"]
+
+
+async def test_what_has_gone_is_not_read_again_for_each_case_that_there_is(
+    shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads = 0
+
+    class Gone(list[PrunedDocument]):
+        def __iter__(self) -> Iterator[PrunedDocument]:
+            nonlocal reads
+            reads += 1
+            return super().__iter__()
+
+    remove = Pruner._remove
+
+    async def removed(self: Pruner, *of: Any) -> tuple[PruneView, list[PrunedDocument]]:
+        view, gone = await remove(self, *of)
+        return view, Gone(gone)
+
+    monkeypatch.setattr(Pruner, "_remove", removed)
+    for number in range(40):
+        await shelf.case(f"c{number}", days_ago=20 if number % 2 else 1)
+    assert (await shelf.prune()).cases == 20
+    assert reads <= 10
 
 
 async def test_two_prunes_at_once_are_refused(shelf: Shelf) -> None:

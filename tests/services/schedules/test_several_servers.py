@@ -13,6 +13,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.core.model.flow_triggers import FlowTriggers, Overlap, ScheduleTrigger
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.schedules import ScheduleSpec
+from mendflow.core.model.views import CaseQuery
 from mendflow.services.schedules.store import SCHEDULE_KIND
 from mendflow.stores.contract import Append, Put, Write
 from tests.services.cluster.kit import Cluster, ServerProcess, run
@@ -301,7 +302,9 @@ def test_a_case_can_be_started_by_hand_and_counts_as_running() -> None:  # DU-6
             await first.do(first.domain.put_schedule(replace(EVERY_MINUTE, inputs={"depth": 3}), who="ann"))
         view = await second.do(second.domain.trigger_schedule("tick", who="bob", key="k"))
         again = await first.do(first.domain.trigger_schedule("tick", who="bob", key="k"))
-        assert view.id == again.id and view.owner == "bob"
+        assert view.id == again.id and (view.owner, view.schedule) == ("bob", "tick")
+        [found] = (await second.do(second.domain.find_cases(CaseQuery(where='text.contains("tick")')))).rows
+        assert found.id == view.id
         document = await schedule_in(cluster.store)
         assert document.running == (CaseId(view.id),)
         assert [each.what for each in document.history] == ["triggered"]
@@ -346,5 +349,27 @@ def test_a_server_that_starts_nothing_by_the_clock_holds_up_nobody() -> None:  #
         await asyncio.sleep(6 * 60)
         working.cancel()
         assert_no_gap(await dues(cluster), 4)
+
+    run(story)
+
+
+def test_only_a_server_that_lives_and_starts_cases_at_due_times_serves_schedules() -> None:  # DU-6
+    async def is_served(process: ServerProcess) -> bool:
+        return not (await process.do(process.domain.schedule("tick"))).not_served
+
+    async def story(cluster: Cluster) -> None:
+        [serves] = await cluster.start("A")
+        await serves.do(serves.domain.deploy(FLOW))
+        await serves.do(serves.domain.put_schedule(EVERY_MINUTE, who="ann"))
+        [first] = await cluster.start("B", schedules=False)
+        assert await is_served(serves) and await is_served(first), "also before it was seen to beat"
+        serves.kill()
+        [second] = await cluster.start("C", schedules=False)
+        assert [each.id for each in second.server.membership.live_servers()] == ["A", "B"], "nobody has closed it yet"
+        assert not await is_served(second)
+        await asyncio.sleep(20)
+        assert not await is_served(first), "it starts none, nor does C"
+        [found] = await first.do(first.domain.schedules())
+        assert found.not_served
 
     run(story)

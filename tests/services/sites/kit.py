@@ -138,6 +138,9 @@ class Among:
     def earlier_promises_ms(self) -> int | None:
         return None
 
+    async def beats(self, server: str) -> bool:
+        return any(each.id == server for each in self.others)
+
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
