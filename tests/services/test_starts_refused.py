@@ -44,6 +44,18 @@ async def test_a_case_is_run_again_with_another_flow_when_it_is_over(domain: Dom
     assert (anew.rerun_of, anew.stands_for, anew.cache) == (again.id, again.id, "none")
 
 
+async def test_a_case_is_run_again_with_the_version_that_was_deployed_since(domain: Domain) -> None:  # DU-2
+    await domain.deploy(FLOW)
+    case = (await domain.start("f", {}, who="me")).id
+    with pytest.raises(Conflict, match="has not ended"):
+        await domain.start("f", {}, who="me", rerun_of=case)
+    await domain.cancel(case, who="me")
+    with pytest.raises(InvalidRequest, match="cache_from: a case that is run again by `rerun_of`"):
+        await domain.start("f", {}, who="me", rerun_of=case, cache_from=case)
+    again = await domain.start("f", {}, who="me", rerun_of=case)
+    assert (again.rerun_of, again.stands_for) == (case, case)
+
+
 async def test_a_key_is_one_line_that_is_not_too_long(domain: Domain) -> None:
     await domain.deploy(FLOW)
     for key in ("k" * 100_000, "two\nlines", "k\0"):

@@ -120,5 +120,5 @@ def test_ui_1_whoever_is_here_for_user_tasks_lands_on_the_worklist(closed: WebSe
     sign_in(stranger, made["token"])
     expect(stranger.get_by_role("heading", name="Worklist")).to_be_visible()
     expect(stranger.get_by_role("navigation", name="Pages").get_by_role("link")).to_have_text(
-        ["Home", "Cases", "Worklist"]
+        ["Home", "Cases", "Worklist", "Help"]
     )

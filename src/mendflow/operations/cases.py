@@ -47,6 +47,7 @@ class CaseCalls(Calls, tag="cases"):
         again: list[str] = [],
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
+        rerun_of: str = "",
     ) -> CaseView:
         """Start a case. `cache` says which results of other cases are used for jobs made from the same: none unless
         given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged
@@ -54,7 +55,9 @@ class CaseCalls(Calls, tag="cases"):
         says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what
         depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes
         up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case
-        of the same flow and inputs is continued instead."""
+        of the same flow and inputs is continued instead. `rerun_of` names a case of the flow that is run again by this
+        one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but
+        not with "none" as `cache`. It has to be over."""
 
     @operation("POST", "/cases/with-flow", AUTHORS, NEW_FLOW, status=201, repeatable=True)
     async def start_with_flow(
@@ -75,9 +78,7 @@ class CaseCalls(Calls, tag="cases"):
     ) -> CaseView:
         """Start a case of a flow that is sent along. The flow model as JSON; all else as for a deployed flow. A flow
         that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where
-        none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. `rerun_of` names
-        a case that is run again by this one, with what was corrected: what that failed by is taken up, and its results
-        are used for unchanged jobs, but not with "none" as `cache`. It has to be over."""
+        none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`."""
 
     @operation("GET", "/cases", VIEWERS, LISTED, id="cases")
     async def find_cases(self, query: Annotated[CaseQuery, Spread()]) -> CasePage:

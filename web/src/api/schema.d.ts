@@ -180,7 +180,7 @@ export interface paths {
         put?: never;
         /**
          * Start a case
-         * @description `cache` says which results of other cases are used for jobs made from the same: none unless given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin` says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case of the same flow and inputs is continued instead.
+         * @description `cache` says which results of other cases are used for jobs made from the same: none unless given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin` says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case of the same flow and inputs is continued instead. `rerun_of` names a case of the flow that is run again by this one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but not with "none" as `cache`. It has to be over.
          */
         post: operations["start"];
         delete?: never;
@@ -556,7 +556,7 @@ export interface paths {
         put?: never;
         /**
          * Start a case of a flow that is sent along
-         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`. `rerun_of` names a case that is run again by this one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but not with "none" as `cache`. It has to be over.
+         * @description The flow model as JSON; all else as for a deployed flow. A flow that is deployed under its name stays as it is, for schedules, watches and all who start it by its name. Where none is deployed, the flow is listed under its name as `tentative`, and belongs to `project`.
          */
         post: operations["start_with_flow"];
         delete?: never;
@@ -8862,6 +8862,8 @@ export interface components {
             on_unhandled?: "" | "fail" | "hold";
             /** @default null */
             origin?: components["schemas"]["CaseOrigin"] | null;
+            /** @default  */
+            rerun_of?: string;
             /** @default false */
             resume?: boolean;
         };

@@ -40,13 +40,15 @@ class CaseOperations(AlertOperations):
         again: list[str] | None = None,
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
+        rerun_of: str = "",
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
         used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
         whose results are used for unchanged jobs. `key` makes the call idempotent: the same key is the same case.
         `notify` is an address that is told when the case ends. `origin` says where flow and inputs came from.
         `again` names jobs that use no earlier results, nor does what depends on them. With `resume`, a stopped case of
-        the same flow and inputs is continued instead."""
+        the same flow and inputs is continued instead. `rerun_of` names a case that this one runs again, and in whose
+        place it stands."""
         options = StartOptions(
             cache=cache,
             cache_from=cache_from,
@@ -56,6 +58,7 @@ class CaseOperations(AlertOperations):
             again=again,
             on_unhandled=on_unhandled,
             resume=resume,
+            rerun_of=rerun_of,
         )
         return await self._start(name, inputs, None, who, options)
 
@@ -77,8 +80,7 @@ class CaseOperations(AlertOperations):
         project: str = "",
     ) -> CaseView:
         """Start a case of a flow that is sent along. What is deployed under its name stays as it is; where nobody has
-        deployed anything, the flow is known by its name from then on, in this project. `rerun_of` names
-        a case that this one runs again, and in whose place it stands."""
+        deployed anything, the flow is known by its name from then on, in this project."""
         options = StartOptions(
             cache=cache,
             cache_from=cache_from,
