@@ -55,7 +55,7 @@ class Lab:
     async def work(self) -> None:
         self.ran = []
         for _ in range(1000):
-            await self.pilot.sync(want=4, wait_ms=50)
+            await self.pilot.ask_for_all()
             if not self.pilot.held:
                 return
             held = list(self.pilot.held)

@@ -23,8 +23,7 @@ async def run(world: World, outputs: dict[str, Any]) -> list[str]:
     """Run what there is, until there is nothing more; which jobs that were, in order."""
     ran: list[str] = []
     while True:
-        await world.quiet()
-        await world.pilot.sync(want=4, wait_ms=30)
+        await world.pilot.ask_for_all()
         if not world.pilot.held:
             return ran
         names = [str(each.spec.item) for each in world.pilot.held]
