@@ -76,6 +76,19 @@ async def test_a_changed_flow_says_so_and_what_only_one_has(world: World) -> Non
     assert (await world.domain.compare_cases(two, one)).jobs[-1].differences == ["only-left"]
 
 
+async def test_of_the_items_of_a_loop_those_for_the_same_element_are_compared(world: World) -> None:
+    def measured(*sites: str) -> ForEach:
+        body = JobActivity(name="m", command="measure ${{ site }}")
+        return ForEach(name="each", items=list(sites), variable="site", body=body)
+
+    one, two = await run(world, measured("north", "south"), n=1), await run(world, measured("east", "south"), n=1)
+    assert (await world.domain.compare_cases(one, two)).jobs == []
+    failed = await run(world, measured("south", "west", "north"), n=1, **{"m[2]": FAILED})
+    [seen] = (await world.domain.compare_cases(one, failed)).jobs
+    assert seen.left is not None and seen.right is not None
+    assert (seen.left.sample, seen.right.sample, seen.differences) == ("m[0]", "m[2]", ["count", "states"])
+
+
 async def test_a_case_that_is_not_there_is_not_compared(world: World) -> None:
     case = await run(world, A, n=1)
     with pytest.raises(NotFound):

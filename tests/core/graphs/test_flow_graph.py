@@ -44,6 +44,13 @@ def test_steps_follow_each_other_and_what_only_holds_them_is_not_drawn() -> None
     assert {(a, b) for a, b, _ in edges(graph)} == {("a", "b"), ("a", "c"), ("b", "d"), ("c", "d")}
 
 
+def test_what_a_loop_collects_from_its_steps_is_no_edge_back_to_its_frame() -> None:
+    steps = Sequence(name="steps", body=(job("a"), job("b")))
+    loop = ForEach(name="each", items=[1, 2], body=steps, collect=Expr("jobs.b.outputs"))
+    graph = drawn(Sequence(name="all", body=(loop, job("c", command="use ${{ jobs.each.outputs }}"))))
+    assert edges(graph) == {("a", "b", "control"), ("each", "c", "data")}
+
+
 def test_a_step_that_the_reader_made_up_leads_on_without_being_drawn() -> None:
     set_it = Assign(name="step-2", copies=(Copy("x", 1),))
     graph = drawn(Sequence(name="all", body=(job("a"), set_it, job("b"))))

@@ -70,6 +70,7 @@ async def test_it_lasts_while_a_case_is_failed_and_ends_when_each_was_run_again_
     assert await open_alerts(world) == [second], "the other is left"
     [alert] = await world.domain.alerts()
     assert alert.sentence.startswith(f"{second}: 'a' failed"), "it tells of the one that is left"
+    assert alert.raised_at == (await world.decision(second)).at, "and of when that failed"
     await done_again(world, second)
     assert await open_alerts(world) == []
     third = await failed_case(world)

@@ -7,7 +7,7 @@ import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
 import { TABLET_PX, useNarrow, usePhone } from "@/app/screen-widths";
 import { useTheme } from "@/app/theme";
-import { isWithin, pathOf, type Point } from "./flow-layout";
+import { pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";
 import { CARD, firstView, isTooLong, letPageScroll, placeNarrow, roomFor } from "./narrow-graph";
 import { number } from "./format";
@@ -89,12 +89,10 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
   const shown = useMemo(() => visible(graph, folded), [graph, folded]);
   const lines = useMemo(() => {
     const seen = new Map<string, (typeof graph.edges)[number]>();
-    const parents = new Map(graph.nodes.map((node) => [node.id, node.parent]));
     for (const edge of graph.edges) {
       const source = shown.standsFor.get(edge.source);
       const target = shown.standsFor.get(edge.target);
-      // What a loop takes from a step in it is no step back: an arrow to the box around would read as one.
-      if (source && target && source !== target && !isWithin(parents, source, target)) seen.set(`${source} ${target} ${edge.kind}`, { ...edge, source, target });
+      if (source && target && source !== target) seen.set(`${source} ${target} ${edge.kind}`, { ...edge, source, target });
     }
     return withoutTransitiveEdges([...seen.values()]);
   }, [graph, shown]);

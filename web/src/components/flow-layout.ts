@@ -275,9 +275,3 @@ function shift(parent: string, x: number, y: number, head: number, children: Map
     shift(member.id, box.x + PAD, box.y + head, head, children, lanes, boxes);
   }
 }
-
-/** Whether a node stands in another, at any depth. `parents` has of each node the one that it stands in. */
-export function isWithin(parents: ReadonlyMap<string, string | null | undefined>, id: string, around: string): boolean {
-  for (let at = parents.get(id); at; at = parents.get(at)) if (at === around) return true;
-  return false;
-}

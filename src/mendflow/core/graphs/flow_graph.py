@@ -4,7 +4,7 @@ Steps that only hold others together (sequences, parallels) are not drawn: what 
 parts, and what leads on leads on from their last. What decides or repeats is a node with its parts inside. A loop over
 one job is one node, because people know it as one thing; so is what the reader of a flow file made up left out."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -74,11 +74,19 @@ class _Drawing:
         return True
 
     def edge(self, source: str, target: str, kind: EdgeKind, note: str = "") -> None:
-        """Of two nodes one edge is drawn: that a result is used says more than the order."""
+        """Of two nodes one edge is drawn: that a result is used says more than the order. What a loop takes from a step
+        in it is no step back: an arrow to the frame around would read as one."""
         known = self.edges.get((source, target))
-        if source != target and (known is None or (kind == "data" and known.kind == "control")):
+        if target not in self._with_frames(source) and (known is None or (kind == "data" and known.kind == "control")):
             note = note or (known.note if known is not None else "")
             self.edges[source, target] = GraphEdge(source=source, target=target, kind=kind, note=note)
+
+    def _with_frames(self, id: str) -> Iterator[str]:
+        """A node, and what stands around it, from the inside out."""
+        around: str | None = id
+        while around:
+            yield around
+            around = self.nodes[around].parent
 
     def connect(self, sources: Sequence[str], targets: Sequence[str], note: str = "") -> None:
         if len(sources) * len(targets) > EDGES_BETWEEN_MAX:

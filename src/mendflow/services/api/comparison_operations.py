@@ -1,6 +1,6 @@
 """The part of the domain that puts two cases beside each other and shows what differs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -24,10 +24,14 @@ else:
 
 DIFFERENCES_MAX: Final = 500
 DEPTH_MAX: Final = 20
+SAMPLES_OF_NAME_MAX: Final = 20
+SAMPLES_MAX: Final = 1_000
+"""How many jobs of a case are read to find two for the same element."""
 LONGER: Final = 1.25
 LONGER_MS: Final = 1_000
 _decode_job = msgspec.json.Decoder(Job).decode
 Sides = dict[str, JobSide]
+Items = dict[str, list["TimedEntry"]]
 
 
 class ComparisonOperations(TimelineOperations):
@@ -36,7 +40,9 @@ class ComparisonOperations(TimelineOperations):
             if self._foreign(each) is not None:
                 raise InvalidRequest(f"{each} is another engine's case: only cases of this server are compared")
         left, right = await self.case(case), await self.case(other)
-        (ours, ours_whole), (theirs, theirs_whole) = await self._sides(left), await self._sides(right)
+        ours, theirs = await self._items_by_name(left), await self._items_by_name(right)
+        mine, others = await self._samples(left, ours or {}), await self._samples(right, theirs or {})
+        pairs = {name: _same_element(mine.get(name, ()), others.get(name, ())) for name in {**mine, **others}}
         return CasesCompared(
             left=left.id,
             right=right.id,
@@ -44,25 +50,48 @@ class ComparisonOperations(TimelineOperations):
             outputs=value_differences(left.outputs, right.outputs),
             flow_changed=(left.flow, left.digest) != (right.flow, right.digest),
             statuses=[left.status, right.status],
-            jobs=job_differences(ours, theirs),
-            is_whole=ours_whole and theirs_whole,
+            jobs=job_differences(
+                _sides(left, ours, {name: pair[0] for name, pair in pairs.items()}),
+                _sides(right, theirs, {name: pair[1] for name, pair in pairs.items()}),
+            ),
+            is_whole=ours is not None and theirs is not None,
         )
 
-    async def _sides(self, view: CaseView) -> tuple[Sides, bool]:
-        """What each name came to, and whether all items were looked at."""
+    async def _items_by_name(self, view: CaseView) -> Items | None:
+        """None while the items of the case are still being read."""
         index = await self._index(await self._document(view.id))
         if index is None:
-            return {each.name: _counted(each) for each in view.counts}, False
-        by_name: dict[str, list[TimedEntry]] = {}
+            return None
+        by_name: Items = {}
         for entry in index.items():
             by_name.setdefault(entry.name, []).append(entry)
-        samples = [f"{view.id}/{found[0].serial}" for found in by_name.values() if found[0].kind == "job"]
-        jobs = {
-            job.name: job
-            for found in await (await self._read()).get_many(JOB_KIND, samples)
-            for job in (_decode_job(found.body),)
-        }
-        return {name: _side(found, jobs.get(name)) for name, found in by_name.items()}, True
+        return by_name
+
+    async def _samples(self, view: CaseView, items: Items) -> dict[str, list[Job]]:
+        """The first jobs of each name."""
+        most = min(SAMPLES_OF_NAME_MAX, max(1, SAMPLES_MAX // max(1, len(items))))
+        ids = [f"{view.id}/{each.serial}" for found in items.values() if found[0].kind == "job" for each in found[:most]]
+        stored = {each.id: each.body for each in await (await self._read()).get_many(JOB_KIND, ids)}
+        jobs: dict[str, list[Job]] = {}
+        for job in [_decode_job(stored[id]) for id in ids if id in stored]:
+            jobs.setdefault(job.name, []).append(job)
+        return jobs
+
+
+def _same_element(left: Sequence[Job], right: Sequence[Job]) -> tuple[Job | None, Job | None]:
+    """A job of each side to be compared: for the same element of their loops, as commands of different ones differ
+    anyway, and if possible one that ended differently. Where no element is on both sides, the first of each."""
+    others = {job.spec.element: job for job in reversed(right)}
+    pairs = [(job, others[job.spec.element]) for job in left if job.spec.element in others]
+    first = (next(iter(left), None), next(iter(right), None))
+    return next((pair for pair in pairs if pair[0].state != pair[1].state), next(iter(pairs), first))
+
+
+def _sides(view: CaseView, items: Items | None, samples: Mapping[str, Job | None]) -> Sides:
+    """What each name came to."""
+    if items is None:
+        return {each.name: _counted(each) for each in view.counts}
+    return {name: _side(found, samples.get(name)) for name, found in items.items()}
 
 
 def _in_effect(view: CaseView) -> dict[str, Value]:
@@ -86,7 +115,7 @@ def _side(entries: Sequence["TimedEntry"], job: Job | None) -> JobSide:
         count=len(entries),
         states=states,
         run_ms=max(0, statistics.median_low(runs)) if runs else 0,
-        sample=entries[0].item,
+        sample=job.spec.item if job is not None else entries[0].item,
     )
     if job is None:
         return side

@@ -73,7 +73,7 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
     """A problem that a monitor has found. `episode` tells this occurrence from others, the same on every server.
-    `group` is the cause of a failure."""
+    `group` is the cause of a failure, and `since` the time of what the alert is about, if it has one of its own."""
 
     kind: AlertKind
     subject: str
@@ -82,6 +82,7 @@ class AlertFinding(msgspec.Struct, frozen=True, kw_only=True):
     case: CaseId = CaseId("")
     item: ItemId | None = None
     group: str = ""
+    since: Instant = 0
 
     @property
     def id(self) -> str:
@@ -210,9 +211,9 @@ class AlertStore:
         await self._put(msgspec.structs.replace(known.alert, may_reopen=False), known.version)
 
     async def retarget(self, known: StoredAlert, finding: AlertFinding) -> None:
-        """What it told of first is over, and it lasts for another."""
+        """What it told of first is over, and it lasts for another, with the time of that."""
         fields = {name: getattr(finding, name) for name in ("sentence", "case", "item")}
-        changed = msgspec.structs.replace(known.alert, **fields)
+        changed = msgspec.structs.replace(known.alert, **fields, raised_at=finding.since or known.alert.raised_at)
         if await self._put(changed, known.version):
             self._hub.publish(AlertChanged(changed))
 

@@ -259,6 +259,7 @@ def unhandled_finding(decision: Decision) -> AlertFinding | None:
         case=name,
         item=decision.item,
         group=group,
+        since=decision.at,
     )
 
 

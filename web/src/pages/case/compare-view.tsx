@@ -71,7 +71,11 @@ function Compared({ view, right }: { view: CaseView; right: string }) {
           <>
             <Mended cases={[left, right]} />
             <Failed left={left} right={right} />
-            {found.flow_changed && <p>The flow has changed between them.</p>}
+            {found.flow_changed && (
+              <p>
+                The flow has changed between them: its file for <FileLink case={left} />, and for <FileLink case={right} />.
+              </p>
+            )}
             <Differences title="Inputs" left={left} right={right} rows={found.inputs} missing="not given" beside={(path, side) => isDefault(path, side === "left" ? view : other) && <span className="chip" title="Nobody gave it: it is the default of the flow">default</span>} />
             <Differences title="Outputs" left={left} right={right} rows={found.outputs} missing="not there" />
             <Jobs left={left} right={right} jobs={found.jobs} />
@@ -79,6 +83,14 @@ function Compared({ view, right }: { view: CaseView; right: string }) {
         );
       }}
     </Loaded>
+  );
+}
+
+function FileLink(props: { case: string }) {
+  return (
+    <Link to="/cases/$case" params={props} search={{ view: "file" }}>
+      {props.case}
+    </Link>
   );
 }
 
