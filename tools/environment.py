@@ -129,10 +129,11 @@ def _from(lock_names: Sequence[str]) -> list[str]:
 
 
 def _environ_of_uv() -> dict[str, str]:
-    """What the environment tells pip about the index and about certificates, in uv's words."""
+    """What the environment tells pip about the index and about certificates, in uv's words. As pip, it trusts what the
+    system trusts, such as the certificate of a company's proxy."""
     words = {"PIP_INDEX_URL": "UV_DEFAULT_INDEX", "PIP_CERT": "SSL_CERT_FILE"}
     told = {uv: os.environ[pip] for pip, uv in words.items() if pip in os.environ}
-    return {**told, **os.environ}
+    return {"UV_SYSTEM_CERTS": "true", **told, **os.environ}
 
 
 def _succeeds(command: Sequence[str], environ: Mapping[str, str] | None = None) -> bool:

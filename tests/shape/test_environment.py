@@ -89,6 +89,7 @@ def test_uv_is_told_of_the_index_and_the_certificates_that_pip_uses(monkeypatch:
     told = environment._environ_of_uv()
     assert told["UV_DEFAULT_INDEX"] == "https://packages.example/simple"
     assert told["SSL_CERT_FILE"] == "/etc/authority.pem"
+    assert told["UV_SYSTEM_CERTS"] == "true", "as pip, it trusts what the system trusts"
     monkeypatch.setenv("SSL_CERT_FILE", "/etc/other.pem")
     assert environment._environ_of_uv()["SSL_CERT_FILE"] == "/etc/other.pem", "what uv is told itself counts more"
 
