@@ -22,12 +22,25 @@ from mendflow.core.model.errors import (
     Unreachable,
 )
 from mendflow.core.model.values import FileRef
+from mendflow.operations.table import OPERATIONS
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
 from mendflow.server.error_bodies import body_of
 from mendflow.server.runner import HttpServer, serve
 from tests.server.conftest import DomainUnderTest
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, sync_request
+
+
+def test_an_older_server_is_not_sent_fields_that_nobody_has_given() -> None:  # JS-8
+    """It refuses those that it does not know."""
+    start = OPERATIONS["start"]
+    assert start.request(start.arguments(("f", {}), {"key": "k"})).body == {"flow": "f", "key": "k"}
+    assert start.request(start.arguments(("f", {"n": 1}), {"resume": True})).body == {
+        "flow": "f",
+        "inputs": {"n": 1},
+        "resume": True,
+    }
+
 
 # Mistakes
 

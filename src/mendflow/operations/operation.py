@@ -198,6 +198,7 @@ class ApiOperation:
         return _PLACEHOLDER.sub(lambda found: f"{{{found[2] or found[1]}}}", self.path)
 
     def request(self, arguments: Mapping[str, Any]) -> Request:
+        """What says no more than its default is left out of a body: an older server may not know such a field."""
         query: dict[str, str | int] = {}
         body: Any = None
         for each in self.parameters:
@@ -207,7 +208,9 @@ class ApiOperation:
             elif each.place == "body":
                 body = value
             elif each.place == "field":
-                body = {**(body or {}), each.key: value}
+                body = body or {}
+                if each.required or value != each.default:
+                    body[each.key] = value
         return Request(self._filled(arguments), query, body)
 
     def checked(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
