@@ -13,9 +13,10 @@ import "./sign-in.css";
 
 const route = getRouteApi("/sign-in");
 
-/** Only an address of this app: a link must not lead a signed-in person elsewhere. */
+/** Only an address of this app: a link must not lead a signed-in person elsewhere. A browser leaves out tabs and line ends, and
+ * takes `/\t/other.example` for another server. */
 export function ownAddress(next: string | undefined): string {
-  return next && /^\/(?![/\\])/.test(next) ? next : "/";
+  return next && /^\/(?![/\\])[^\x00-\x1f\x7f]*$/.test(next) ? next : "/";
 }
 
 /** Who is here for user tasks only finds them first. */
