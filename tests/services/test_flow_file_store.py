@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from mendflow.core.data.url_passwords import hide_passwords
-from mendflow.core.model.errors import BadFlow, Conflict, Forbidden
+from mendflow.core.model.errors import BadFlow, Conflict, Forbidden, InvalidRequest
 from mendflow.core.model.flow import LEFT_FOLDER, Call, Flow, Input, JobActivity
 from mendflow.core.model.flow_files import FileBeside, FlowSource
 from mendflow.core.model.ids import FlowName
@@ -55,6 +55,25 @@ async def test_a_flow_and_its_cases_have_the_file_of_their_version(domain: Domai
     assert (newest.file, newest.text, newest.by) == ("qc.yaml", "jobs: {a: changed}", "ben")
     of_case = await domain.flow_file_of(case.id)
     assert (of_case.text, of_case.digest, of_case.by) == (TEXT, deployed.digest, "ann")
+
+
+BAD_NAMES = ["../../x.yaml", "", "/etc/passwd", "a//b.yaml", "./a.yaml", "a\nb.yaml", "a\x1b[2J", "a\\b", " a.yaml"]
+
+
+@pytest.mark.parametrize("file", BAD_NAMES)
+@pytest.mark.parametrize("is_deployed", [True, False])
+async def test_a_flow_file_is_named_by_a_plain_path(domain: Domain, file: str, is_deployed: bool) -> None:  # SE-1
+    flow = replace(MODEL, source=FlowSource(file=file, text=TEXT))
+    refusal = r"`source\.file` is .*; send the name of its file alone, such as night\.yaml"
+    with pytest.raises(InvalidRequest, match=refusal):
+        await (domain.deploy(flow) if is_deployed else domain.start_with_flow(flow, {}, who="me"))
+    assert not await domain.flows(), "nothing of it is kept"
+
+
+@pytest.mark.parametrize("file", ["qc.yaml", "qc [2] 50%.yaml", "nights/qc.yaml", "Größe.yaml", ".qc.yaml"])
+async def test_flow_files_are_kept_under_the_names_that_people_give(domain: Domain, file: str) -> None:
+    await domain.deploy(replace(MODEL, source=FlowSource(file=file, text=TEXT)))
+    assert (await domain.flow_file("qc")).file == file
 
 
 async def test_a_file_is_no_part_of_the_model(domain: Domain) -> None:
