@@ -212,8 +212,10 @@ def test_files_of_one_name_are_added_beside_their_paths(page: Page, server: WebS
     page.wait_for_url("**/run/twice-named")
     case = server.client.start("twice-named")
     assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
-    kept = [each.file for each in server.client.flow_file("twice-named").beside]
-    assert sorted(file.bytes for file in kept if file is not None) == [4, 8]
+    kept = {each.path: each.file.bytes for each in server.client.flow_file("twice-named").beside if each.file}
+    assert kept == {"a/x.txt": 4, "b/x.txt": 8}
+    page.goto("/flows/twice-named?view=edit")
+    expect(beside.get_by_role("listitem").filter(has_text="kept from version 1")).to_have_count(2)
 
 
 def _rewrite(editor: Locator, text: str) -> None:
