@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from mendflow.core.data.url_passwords import hide_passwords
-from mendflow.core.engine.files_beside import left_files, stored_beside
+from mendflow.core.engine.files_beside import stored_beside, unsent_files
 from mendflow.core.engine.inserted_inputs import InputVariables
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Call, JobActivity
@@ -249,7 +249,7 @@ def test_files_that_were_sent_stand_for_the_paths_of_a_default() -> None:
     assert inputs["more"].default == [_stored("b.txt").as_value(), "lfn:/store/c.txt", "/data/d.txt"]
     assert inputs["all"].default == "/data/*.txt"
     assert [each.file for each in stored_beside(found.flow)] == [_stored("a.txt"), _stored("b.txt")]
-    assert left_files(found.flow) == []
+    assert unsent_files(found.flow) == []
 
 
 TWICE_NAMED = "jobs:\n  run:\n    inputs: {a: a/x.txt, b: ./b/x.txt}\n    run: cat a b\n"

@@ -9,7 +9,7 @@ from mendflow.core.data.path_patterns import means_many
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.flow import FILE, FILES, LEFT_FOLDER, Flow, JobActivity, Stage
+from mendflow.core.model.flow import FILE, FILES, UNSENT_FOLDER, Flow, JobActivity, Stage
 from mendflow.core.model.flow_files import FileBeside
 from mendflow.core.model.templates import Template
 from mendflow.core.model.values import FileRef, Value, file_of
@@ -43,10 +43,10 @@ def paths_beside(files: Mapping[str, FileRef]) -> dict[str, str]:
     return found if any("/" in path for path in found) else {}
 
 
-def left_files(flow: Flow) -> list[str]:
+def unsent_files(flow: Flow) -> list[str]:
     """A sentence for each path of a file beside a flow's text that came without its folder, and that nothing stands
     for."""
-    if flow.folder != LEFT_FOLDER:
+    if flow.folder != UNSENT_FOLDER:
         return []
     told = [
         f"job {step}: {source} is beside the flow's file, and was not sent: add it in the web app, or deploy with"

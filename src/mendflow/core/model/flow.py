@@ -34,7 +34,7 @@ TABLE: Final = "table"
 NO_FOLDER: Final = "(another domain)"
 """The folder of a flow that came from another domain: no path of this machine means anything in it."""
 
-LEFT_FOLDER: Final = "(left behind)"
+UNSENT_FOLDER: Final = "(left behind)"
 """The folder of a flow whose text came without it, as from a browser: a path from the root is one of the server's
 machine, and what was beside the text is not there."""
 

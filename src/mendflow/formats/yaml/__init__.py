@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from mendflow.core.engine.files_beside import paths_beside
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import LEFT_FOLDER, Flow
+from mendflow.core.model.flow import UNSENT_FOLDER, Flow
 from mendflow.formats.yaml.called_flows import FlowFileLoader
 from mendflow.formats.yaml.sent_files import SentFiles
 
@@ -28,7 +28,7 @@ def read_flow(text: str, path: str | Path) -> Flow:
 def read_flow_alone(text: str, file: str, sent: SentFiles | None = None) -> Flow:
     """The flow in a text that came without its folder; nothing on this machine is looked at. With `sent`, it is a
     problem if the text names a file beside it that was not sent."""
-    loader = FlowFileLoader(Path(LEFT_FOLDER), is_alone=True, sent=sent)
+    loader = FlowFileLoader(Path(UNSENT_FOLDER), is_alone=True, sent=sent)
     if sent is None:
         return loader.read(text, Path(file), file)
     try:

@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.engine.files_beside import left_files
+from mendflow.core.engine.files_beside import unsent_files
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow, PrimitiveStep
@@ -217,8 +217,8 @@ class Flows:
     async def _store_model(self, flow: Flow, who: str, project: str, *, tentative: bool) -> FlowDocument:
         check_names(flow)
         await self.compiler.check(flow)
-        if left := left_files(flow):
-            raise BadFlow(problems=left)
+        if unsent := unsent_files(flow):
+            raise BadFlow(problems=unsent)
         flow = await self.sealed(flow)
         if problems := list(step_problems(each for each in walk_activities(flow) if isinstance(each, PrimitiveStep))):
             raise BadFlow(problems=problems)
