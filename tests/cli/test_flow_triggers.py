@@ -84,6 +84,16 @@ def test_check_asks_for_the_store_where_there_is_somebody_to_ask(shell: Shell) -
     assert "in drop:x" in shell.ok("flows", "deploy", "count.yaml")
 
 
+def test_of_several_files_it_is_told_which_were_deployed_before_one_was_refused(shell: Shell) -> None:
+    for name in ("one", "three"):
+        shell.write(f"{name}.yaml", "jobs: {a: {run: x}}")
+    shell.write("two.yaml", STORE)
+    refused = shell("flows", "deploy", "one.yaml", "two.yaml", "three.yaml")
+    assert refused.returncode != 0 and "there is no storage element 'drop'" in refused.stderr
+    assert "deployed before this: one version 1; not deployed: two, three" in refused.stderr
+    assert [each["name"] for each in shell.json("flows")] == ["one"]
+
+
 @pytest.mark.full
 def test_who_may_not_make_watches_does_not_get_them_through_a_flow(shell: Shell) -> None:
     (shell.folder / "incoming").mkdir()

@@ -39,3 +39,9 @@ def test_a_file_is_as_long_as_it_has_characters(shell: Shell) -> None:
     shell.write("full.yaml", text)
     shell.ok("flows", "deploy", "full.yaml")
     assert shell.json("flows", "show", "full", "--file")["text"] == text
+
+
+def test_a_file_with_an_odd_name_is_kept_under_a_plain_one(shell: Shell) -> None:  # SE-1
+    shell.write("odd\nname.yaml", f"name: odd\n{TEXT}")
+    shell.ok("flows", "deploy", "odd\nname.yaml")
+    assert shell.json("flows", "show", "odd", "--file")["file"] == "odd_name.yaml"

@@ -8,12 +8,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NoReturn
 
 import pytest
+from msgspec.structs import replace
 
 from mendflow.core.data.url_passwords import hide_passwords
-from mendflow.core.engine.files_beside import left_files, stored_beside
+from mendflow.core.engine.files_beside import stored_beside, unsent_files
 from mendflow.core.engine.inserted_inputs import InputVariables
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.flow import Call, JobActivity
+from mendflow.core.model.flow_files import FileBeside
 from mendflow.core.model.values import FileRef
 from mendflow.formats.check import problems_of
 from mendflow.formats.flow_texts import check
@@ -247,7 +249,36 @@ def test_files_that_were_sent_stand_for_the_paths_of_a_default() -> None:
     assert inputs["more"].default == [_stored("b.txt").as_value(), "lfn:/store/c.txt", "/data/d.txt"]
     assert inputs["all"].default == "/data/*.txt"
     assert [each.file for each in stored_beside(found.flow)] == [_stored("a.txt"), _stored("b.txt")]
-    assert left_files(found.flow) == []
+    assert unsent_files(found.flow) == []
+
+
+TWICE_NAMED = "jobs:\n  run:\n    inputs: {a: a/x.txt, b: ./b/x.txt}\n    run: cat a b\n"
+
+
+def test_files_of_one_name_are_kept_by_their_paths() -> None:
+    one, other = _stored("x.txt"), replace(_stored("x.txt"), sha256="b" * 64)
+    found = check(TWICE_NAMED, "f.yaml", {"a/x.txt": one, "b/x.txt": other})
+    assert found.flow is not None, found.problems
+    kept = [FileBeside(path="a/x.txt", file=one), FileBeside(path="b/x.txt", file=other)]
+    assert stored_beside(found.flow) == kept
+    again = check(TWICE_NAMED, "f.yaml", {each.path: each.file for each in kept if each.file is not None})
+    assert again.flow == found.flow, "the next version needs nothing that was not kept"
+
+
+def test_a_file_that_stands_for_two_paths_is_kept_by_both() -> None:
+    same = _stored("other-name.txt")
+    found = check(TWICE_NAMED, "f.yaml", {"a/x.txt": same, "b/x.txt": same})
+    assert found.flow is not None, found.problems
+    assert [each.path for each in stored_beside(found.flow)] == ["a/x.txt", "b/x.txt"]
+
+
+def test_of_a_flow_that_knows_no_paths_files_are_kept_by_their_names() -> None:
+    found = check(TWICE_NAMED, "f.yaml", {"a/x.txt": _stored("x.txt"), "b/x.txt": _stored("x.txt")})
+    assert found.flow is not None
+    assert stored_beside(replace(found.flow, beside={})) == [FileBeside(path="x.txt", file=_stored("x.txt"))]
+    text = TWICE_NAMED.replace("a/x", "x").replace("./b/x", "y")
+    plain = check(text, "f.yaml", {name: _stored(name) for name in ("x.txt", "y.txt")})
+    assert plain.flow is not None and plain.flow.beside == {}, "names say it"
 
 
 @pytest.mark.parametrize("name", ["f.py", "p.bpel", "t.json"])

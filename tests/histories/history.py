@@ -20,6 +20,7 @@ FOLDER = Path(__file__).parent
 SUFFIX = ".history.jsonl"
 
 Line = dict[str, Any]
+_TOLD_WITH_ELEMENT = ("item-skipped", "item-failed")
 
 
 def paths() -> list[Path]:
@@ -52,6 +53,9 @@ def summary(orders: Sequence[Order]) -> Line:
     plain = msgspec.to_builtins(
         [order for order in orders if not isinstance(order, (ItemDone, ItemEnded, ListenerAdded))]
     )
+    for order in plain:
+        if order["type"] in _TOLD_WITH_ELEMENT:
+            order.pop("element", None)
     text = json.dumps(plain, sort_keys=True)
     return {
         "orders": dict(Counter(order["type"] for order in plain)),

@@ -106,7 +106,7 @@ async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_r
         ("calls[0]", "completed", f"case {case}.1"),
         ("calls[1]", "completed", f"case {case}.2"),
     ]
-    assert (await domain.why(f"{case}:calls[0]")).sentence == "calls[0] has completed."
+    assert (await domain.why(f"{case}:calls[0]")).sentence == "calls[0] (1) has completed."
     await restart(server)
     [count] = [count for count in (await domain.case(case)).counts if count.name == "calls"]
     assert (count.done, count.running) == (2, 0)

@@ -10,6 +10,7 @@ from tests.services.recovery.kit import FAILED
 
 ASK = UserTask(name="ask", role="clerk", title="Sign it")
 FOR_PERSON = "for_person && parent == null"
+WORDS = "ended with exit code 3"
 
 
 async def found(domain: Domain, where: str) -> list[str]:
@@ -57,6 +58,27 @@ async def test_cases_that_wait_for_a_person_are_found_and_counted_as_such(domain
     assert await found(domain, "!for_person && parent == null") == [works]
     await domain.cancel(asks, who="me")
     assert await until(lambda: _both(domain, 1)) == [held], "what is over waits for nobody"
+
+
+async def test_words_of_a_failure_find_the_case_that_it_waits_in_and_those_that_called_it(domain: Domain) -> None:
+    await domain.deploy(Flow(name=FlowName("held"), body=JobActivity(name="a", command="false"), on_unhandled="hold"))
+    await domain.deploy(Flow(name=FlowName("outer"), body=Call(name="sub", flow="held"), on_unhandled="hold"))
+    await domain.deploy(Flow(name=FlowName("other"), body=JobActivity(name="b", command="true")))
+    outer, other = [(await domain.start(name, {}, who="me")).id for name in ("outer", "other")]
+    pilot = HandPilot(domain)
+    await pilot.sync(want=2)
+    await pilot.exchange({"a": FAILED})
+    words = f"text.contains('{WORDS}') && parent == null"
+    assert await until(lambda: found(domain, words)) == [outer], "it has not failed"
+    assert await found(domain, f"!text.contains('{WORDS}') && parent == null") == [other]
+    counted = await domain.count_cases(CaseQuery(where=f"text.contains('{WORDS}')"))
+    assert sum(counted.counts.values()) == 2, "the case that called, and the one called"
+    await domain.cancel(outer, who="me")
+    assert await until(lambda: _none(domain, words)), "what was cancelled waits no more"
+
+
+async def _none(domain: Domain, where: str) -> bool:
+    return not await found(domain, where)
 
 
 async def _both(domain: Domain, number: int) -> list[str]:

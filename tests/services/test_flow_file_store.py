@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from mendflow.core.data.url_passwords import hide_passwords
-from mendflow.core.model.errors import BadFlow, Conflict, Forbidden
-from mendflow.core.model.flow import LEFT_FOLDER, Call, Flow, Input, JobActivity
+from mendflow.core.model.errors import BadFlow, Conflict, Forbidden, InvalidRequest
+from mendflow.core.model.flow import UNSENT_FOLDER, Call, Flow, Input, JobActivity
 from mendflow.core.model.flow_files import FileBeside, FlowSource
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
@@ -55,6 +55,25 @@ async def test_a_flow_and_its_cases_have_the_file_of_their_version(domain: Domai
     assert (newest.file, newest.text, newest.by) == ("qc.yaml", "jobs: {a: changed}", "ben")
     of_case = await domain.flow_file_of(case.id)
     assert (of_case.text, of_case.digest, of_case.by) == (TEXT, deployed.digest, "ann")
+
+
+BAD_NAMES = ["../../x.yaml", "", "/etc/passwd", "a//b.yaml", "./a.yaml", "a\nb.yaml", "a\x1b[2J", "a\\b", " a.yaml"]
+
+
+@pytest.mark.parametrize("file", BAD_NAMES)
+@pytest.mark.parametrize("is_deployed", [True, False])
+async def test_a_flow_file_is_named_by_a_plain_path(domain: Domain, file: str, is_deployed: bool) -> None:  # SE-1
+    flow = replace(MODEL, source=FlowSource(file=file, text=TEXT))
+    refusal = r"`source\.file` is .*; send the name of its file alone, such as night\.yaml"
+    with pytest.raises(InvalidRequest, match=refusal):
+        await (domain.deploy(flow) if is_deployed else domain.start_with_flow(flow, {}, who="me"))
+    assert not await domain.flows(), "nothing of it is kept"
+
+
+@pytest.mark.parametrize("file", ["qc.yaml", "qc [2] 50%.yaml", "nights/qc.yaml", "Größe.yaml", ".qc.yaml"])
+async def test_flow_files_are_kept_under_the_names_that_people_give(domain: Domain, file: str) -> None:
+    await domain.deploy(replace(MODEL, source=FlowSource(file=file, text=TEXT)))
+    assert (await domain.flow_file("qc")).file == file
 
 
 async def test_a_file_is_no_part_of_the_model(domain: Domain) -> None:
@@ -236,7 +255,7 @@ def test_no_password_of_a_url_is_kept() -> None:
 
 async def test_a_file_beside_that_was_not_sent_is_refused_and_a_stored_one_is_told(domain: Domain) -> None:
     job = JobActivity(name="run", command="python sim.py", inputs={"sim.py": "sim.py", "x": "/data/x"})
-    alone = replace(MODEL, body=job, folder=LEFT_FOLDER)
+    alone = replace(MODEL, body=job, folder=UNSENT_FOLDER)
     for give in (domain.deploy(alone, who="ann"), domain.start_with_flow(alone, {}, who="ann")):
         with pytest.raises(BadFlow, match=r"job run: sim\.py is beside the flow's file, and was not sent") as refused:
             await give
@@ -262,14 +281,14 @@ async def test_a_file_beside_that_was_not_sent_is_refused_and_a_stored_one_is_to
     ],
 )
 async def test_a_default_that_was_not_sent_is_refused(domain: Domain, declared: Input, told: str) -> None:
-    alone = replace(MODEL, inputs={"data": declared, "text": Input(default="a.txt")}, folder=LEFT_FOLDER)
+    alone = replace(MODEL, inputs={"data": declared, "text": Input(default="a.txt")}, folder=UNSENT_FOLDER)
     with pytest.raises(BadFlow, match=told) as refused:
         await domain.deploy(alone, who="ann")
     assert "/d/b.txt" not in refused.value.message and "input text" not in refused.value.message
 
 
 async def test_a_path_that_a_case_is_given_says_that_the_files_beside_it_were_not_sent(domain: Domain) -> None:
-    flow = replace(MODEL, inputs={"data": Input(type="file")}, folder=LEFT_FOLDER)
+    flow = replace(MODEL, inputs={"data": Input(type="file")}, folder=UNSENT_FOLDER)
     await domain.deploy(flow, who="ann")
     with pytest.raises(Forbidden, match="was not sent"):
         await domain.start("qc", {"data": "reads.txt"}, who="ann")

@@ -100,6 +100,27 @@ async def test_pages_hold_every_item_once_whatever_their_size(world: World, limi
     assert by_offset == whole
 
 
+async def test_what_did_not_run_and_what_was_called_is_listed_with_what_it_is_for(world: World) -> None:  # UI-1
+    inner = flow(UserTask(name="ask", role="clerk"), "inner")
+    skips = JobActivity(name="a", command="true", when=Expr("item == 'data/s3.txt'"))
+    body = Parallel(name="both", branches=(skips, Call(name="sub", flow="inner")))
+    outer = flow(ForEach(name="each", items=["data/s2.txt", "data/s3.txt"], body=body, parallel=True))
+    await world.domain.deploy(inner)
+    case = await world.start(outer)
+    listed = {"a[0]": "s2.txt", "a[1]": "s3.txt", "sub[0]": "s2.txt", "sub[1]": "s3.txt"}
+    assert {view.item: view.element for view in await world.domain.items(case)} == listed
+    assert [view.shown for view in await world.domain.items(case, state="skipped")] == ["a[0] (s2.txt)"]
+    for task in await world.domain.worklist():
+        await world.domain.claim(task.id, who="ann")
+        await world.domain.complete(task.id, {}, who="ann")
+    await world.take(items=1)
+    await world.report(**{"a[1]": Outcome()})
+    await world.until_status(case, "completed")
+    assert {view.item: view.element for view in await world.domain.items(case)} == listed
+    skipped = next(entry for entry in await world.domain.history(case) if entry.what == "skipped")
+    assert skipped.element == "s2.txt"
+
+
 async def by_state(world: World, case: str) -> dict[str, list[ItemId]]:
     """The items of each state, as whoever asks for that state is told."""
     asked = {state: await world.domain.items(case, state=state) for state in get_args(ItemState)}

@@ -212,8 +212,29 @@ def test_files_of_one_name_are_added_beside_their_paths(page: Page, server: WebS
     page.wait_for_url("**/run/twice-named")
     case = server.client.start("twice-named")
     assert server.client.wait(case.id, timeout_s=PATIENCE_S).status == "completed"
-    kept = [each.file for each in server.client.flow_file("twice-named").beside]
-    assert sorted(file.bytes for file in kept if file is not None) == [4, 8]
+    kept = {each.path: each.file.bytes for each in server.client.flow_file("twice-named").beside if each.file}
+    assert kept == {"a/x.txt": 4, "b/x.txt": 8}
+    page.goto("/flows/twice-named?view=edit")
+    expect(beside.get_by_role("listitem").filter(has_text="kept from version 1")).to_have_count(2)
+
+
+TIMED = "name: timed\non: {schedule: {cron: 0 5 1 1 *, timezone: UTC}}\njobs: {a: {run: 'true'}}\n"
+
+
+def test_who_deploys_a_flow_with_triggers_is_told_whether_they_take_effect(
+    page: Page, server: WebServer, tmp_path: Path
+) -> None:
+    (tmp_path / "timed.yaml").write_text(TIMED)
+    page.goto("/run?write=true")
+    page.get_by_label("Open a flow file").set_input_files(tmp_path / "timed.yaml")
+    expect(page.get_by_text("the “on” of this file takes effect with the second button")).to_be_visible()
+    page.get_by_role("button", name="Deploy timed").click()
+    expect(page.get_by_text("timed is deployed; its “on” changed nothing")).to_be_visible()
+    assert server.client.flow("timed").triggers is None
+    page.goto("/flows/timed?view=edit")
+    page.get_by_role("button", name="have its “on” take effect").click()
+    expect(page.get_by_text("timed is deployed, and its “on” is in effect")).to_be_visible()
+    assert server.client.flow("timed").triggers is not None
 
 
 def _rewrite(editor: Locator, text: str) -> None:

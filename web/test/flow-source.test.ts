@@ -19,3 +19,9 @@ it("counts characters as a server does", () => {
 it("reads the file of a case again, which somebody may have replaced", () => {
   expect(caseFlowFileQuery("qc-1").staleTime).toBeUndefined();
 });
+
+it("names a file by a plain name, which a server takes", () => {
+  expect(sourceOf("nights/qc [2].yaml", "jobs: {}").file).toBe("qc [2].yaml");
+  expect(sourceOf("../../qc\n\u00a0\\2.yaml", "jobs: {}").file).toBe("qc___2.yaml");
+  for (const odd of ["", "..", "a/", " "]) expect(sourceOf(odd, "jobs: {}").file).toBe("flow.yaml");
+});

@@ -19,6 +19,7 @@ from mendflow.cli.options import CaseArgument, Project, ServerTarget, store_url
 from mendflow.cli.printing import print_answer, print_json, say
 from mendflow.cli.rule_tasks import misfits
 from mendflow.client import Client
+from mendflow.core.model.errors import RequestError
 from mendflow.core.model.views import CaseView, FlowView
 
 app = typer.Typer()
@@ -42,13 +43,17 @@ def deploy(
         loaded = [flow_to_send(each) for each in loaded]
 
     async def give(client: Client) -> tuple[list[tuple[FlowView, str]], list[str]]:
-        made = [
-            (
-                await deploy_with_options(client, each, project=project, source=source_of(path)),
-                client.endpoint(each.name),
-            )
-            for path, each in zip(flow, loaded, strict=True)
-        ]
+        made: list[tuple[FlowView, str]] = []
+        for path, each in zip(flow, loaded, strict=True):
+            try:
+                view = await deploy_with_options(client, each, project=project, source=source_of(path))
+            except RequestError:
+                if made:
+                    there = ", ".join(f"{known.name} version {known.version}" for known, _ in made)
+                    missing = ", ".join(each.name for each in loaded[len(made) :])
+                    say(f"deployed before this: {there}; not deployed: {missing}", err=True)
+                raise
+            made.append((view, client.endpoint(each.name)))
         for each in loaded:
             await warn_of_needs(client, each)
             for told in paths_by_default(each) if has_server(context.target) else ():

@@ -18,6 +18,7 @@ from mendflow.cli.traces import upload_generated
 from mendflow.client import Client
 from mendflow.client.files import reference_of
 from mendflow.core.data.table_files import paths_in, with_files
+from mendflow.core.engine.files_beside import paths_beside
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import InvalidRequest, NotFound
 from mendflow.core.model.flow import FILE, Flow, Input, JobActivity, Stage
@@ -201,11 +202,17 @@ def replace_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
         files = {path: kept[Path(folder, path)].as_value() for path in paths}
         return replace(input, default=with_files(input.default, input.columns, files)) if files else input
 
+    def sent_paths(flow: Flow) -> dict[str, str]:
+        steps = [each.inputs if isinstance(each, JobActivity) else each.files for each in _steps_of(flow)]
+        sources = [source for step in steps for source in step.values() if _is_plain(source, flow.folder)]
+        return paths_beside({str(source): kept[Path(flow.folder, str(source))] for source in sources})
+
     def changed(value: Any, folder: str) -> Any:
         if isinstance(value, Flow):
             folder = value.folder
+            beside = sent_paths(value)
             inputs = {name: with_stored(each, folder) for name, each in value.inputs.items()}
-            value = replace(value, inputs=inputs)
+            value = replace(value, inputs=inputs, beside=beside)
         if isinstance(value, JobActivity):
             return replace(value, inputs=taken(value.inputs, folder), software=with_files_of(value.software, folder))
         if isinstance(value, Stage):

@@ -11,7 +11,7 @@ import typer
 from mendflow.cli.printing import say
 from mendflow.core.model.errors import InvalidRequest, Problem
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.flow_files import FLOW_TEXT_MAX, FlowSource
+from mendflow.core.model.flow_files import FLOW_TEXT_MAX, FlowSource, plain_file_name
 from mendflow.formats import JOB, PROCESS, PYTHON, TRACE, XML, YAML, load
 from mendflow.formats.check import flows_of
 from mendflow.lazy import LazyModule
@@ -61,13 +61,14 @@ def source_of(text: str) -> FlowSource | None:
     """The file that a word names, as a server keeps it beside the flow; None if it is no text. Of a job description it
     is not: what it logs in with at other places stands in it, and in nothing that is kept."""
     path = Path(text if ".py:" not in text else text.rpartition(":")[0])
+    name = plain_file_name(path.name)
     if path.suffix in (JOB, XML):
-        return FlowSource(file=path.name, left_out="it may have credentials in it, and is not kept")
+        return FlowSource(file=name, left_out="it may have credentials in it, and is not kept")
     try:
         content = path.read_text(encoding="utf-8") if path.stat().st_size <= UTF8_BYTES_MAX * FLOW_TEXT_MAX else None
         if content is None or len(content) > FLOW_TEXT_MAX:
-            return FlowSource(file=path.name, left_out=TOO_LONG)
-        return FlowSource(file=path.name, text=content)
+            return FlowSource(file=name, left_out=TOO_LONG)
+        return FlowSource(file=name, text=content)
     except (OSError, UnicodeDecodeError):
         return None
 

@@ -6,7 +6,8 @@ import pytest
 
 from mendflow.core.engine import elements as elements_module
 from mendflow.core.engine.elements import CHARS_MAX, element_of, short, telling_columns
-from mendflow.core.engine.messages import SubmitJob
+from mendflow.core.engine.messages import ItemFailed, ItemSkipped, SubmitJob
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, ForEach, JobActivity, Parallel, Sequence
 from mendflow.core.model.ids import ItemId, item_text
 from mendflow.core.model.jobs import FunctionRef
@@ -157,3 +158,21 @@ def test_se_1_an_element_with_a_secret_name_is_hidden() -> None:
     assert elements(loop(items=["hunter2"], variable="password")) == {"a[0]": "(hidden)"}
     assert elements(loop(axes={"api_token": ["t"], "n": [1]})) == {"a[0]": "api_token=(hidden), n=1"}
     assert short([{"password": "hunter2"}]) == '[{"password": "(hidden)"}]'
+
+
+def test_an_item_that_is_skipped_or_fails_early_has_its_element() -> None:  # UI-1
+    body = JobActivity(name="a", command="x ${{ item.file }}", when=Expr("item.use"))
+    rows = [{"id": "s1", "use": True, "file": 1}, {"id": "s2", "use": False}, {"id": "s3", "use": True}]
+    play = started(loop(items=rows, variable="item", body=body))
+    told = {
+        order.item: (type(order), order.element) for order in play.given if isinstance(order, ItemSkipped | ItemFailed)
+    }
+    assert told == {"a[1]": (ItemSkipped, "s2"), "a[2]": (ItemFailed, "s3")}
+
+
+def test_what_is_below_an_iteration_that_does_not_run_has_the_element_of_that_iteration() -> None:
+    inner = loop("inner", items=["p"], body=JobActivity(name="a", command="x"))
+    steps = Sequence(name="s", body=(inner, JobActivity(name="b", command="y")), when=Expr("each == 'two'"))
+    play = started(loop(items=["one", "two"], variable="each", body=steps))
+    told = {order.item: order.element for order in play.given if isinstance(order, ItemSkipped)}
+    assert told == {"a[0]": "one", "b[0]": "one"}

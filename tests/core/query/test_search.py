@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.core.model.errors import RequestError
-from mendflow.core.query.case_text import CHARS_MAX, case_text
+from mendflow.core.query.case_text import CHARS_MAX, HELD_FAILURES, case_text
 from mendflow.core.query.literals import InvalidSearch
 from mendflow.core.query.search import Requirement, Search
 from mendflow.core.query.search_fields import CASES, ITEMS, JOBS
@@ -160,6 +160,19 @@ def test_a_failed_case_is_found_by_words_of_its_failure() -> None:  # UI-1
     failed = {**CASE, "status": "failed", "fault": {"name": "exitCode", "message": "align: No Reference for HG38"}}
     search = Search(CASES, "text.contains('no reference') && text.contains('hg38')", NOW)
     assert search.holds(failed) and not search.holds({**failed, "status": "running"}) and not search.holds(CASE)
+
+
+def test_a_case_in_which_something_waits_is_found_by_words_of_that_failure() -> None:  # UI-1
+    held = {**CASE, "status": "running", HELD_FAILURES: ["exitCode align: No Reference for HG38"]}
+    search = Search(CASES, "text.contains('no reference') && text.contains('hg38')", NOW)
+    assert search.holds(held) and not search.holds({**CASE, "status": "running"})
+
+
+def test_a_case_is_found_by_the_defaults_that_it_has() -> None:  # UI-1, SE-1
+    case = {**CASE, "defaults": {"reference": "GRCh38", "db_password": "hunter"}}
+    assert Search(CASES, "text.contains('grch38')", NOW).holds(case)
+    assert not Search(CASES, "text.contains('hunter')", NOW).holds(case)
+    assert not Search(CASES, "inputs.reference == 'GRCh38'", NOW).holds(case)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from mendflow.core.data.flow_triggers import folder_element
 from mendflow.core.model.alerts import Notification, WebhookSpec
@@ -13,6 +14,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.data_sets import DataSetSpec, FolderWatch, Gathering
 from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow, Input, JobActivity
+from mendflow.core.model.flow_files import FlowSource
 from mendflow.core.model.flow_triggers import EndNotice, FileArrival, FlowTriggers
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
@@ -20,8 +22,10 @@ from mendflow.core.model.views import FlowView
 from mendflow.services.api.domain import Domain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.poster import NoPoster
+from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import Server, ServerSettings
+from mendflow.stores.contract import StoredDocument
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import WatchedElements
 from tests.services.data_sets.kit import cases_of
@@ -307,3 +311,36 @@ async def test_ends_are_told_as_the_flow_says_to_addresses_and_webhooks(deployed
         "http://127.0.0.1:1/all": [(bad, "failed")],  # once, although it wants all failures anyway
         "http://127.0.0.1:1/end": [(bad, "failed"), (good, "completed")],
     }
+
+
+async def test_triggers_take_effect_also_if_the_file_of_the_flow_cannot_be_kept(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who is told that the flow is deployed, but not its file, relies on the rest."""
+    given = FlowTriggers(files=deployed.arrival())
+    await deployed.world.domain.deploy(flow(given, source=FlowSource(file="f.yaml", text="# first")), who="ann")
+    store = deployed.world.server.store
+    get = store.get
+
+    async def outdated(kind: str, id: str) -> StoredDocument | None:
+        found = await get(kind, id)
+        return replace(found, version=found.version + 1) if found is not None and kind == FLOW_FILE_KIND else found
+
+    monkeypatch.setattr(store, "get", outdated)
+    with pytest.raises(Conflict, match="is deployed, but not its file"):
+        await deployed.deploy(given, source=FlowSource(file="f.yaml", text="# other"))
+    assert (await deployed.world.domain.flow("f")).triggers == given
+    assert [each.flow for each in await deployed.world.domain.watches()] == ["f"]
+
+
+async def test_triggers_that_do_not_take_effect_are_told_with_what_is_deployed(
+    deployed: Deployed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(flow: Flow, *, who: str) -> None:
+        raise Conflict(f"the triggers of flow {flow.name} are changed by several at once")
+
+    monkeypatch.setattr(deployed.world.server.runtime.triggers, "put", refused)
+    told = r"flow f is deployed, and its `on` may not be in effect, or only in part: the triggers .*; deploy it again"
+    with pytest.raises(Conflict, match=told):
+        await deployed.deploy(FlowTriggers(files=deployed.arrival()))
+    assert (await deployed.world.domain.flow("f")).version == 1

@@ -353,6 +353,26 @@ def test_a_server_that_starts_nothing_by_the_clock_holds_up_nobody() -> None:  #
     run(story)
 
 
+def test_a_server_that_starts_no_schedules_is_never_waited_for() -> None:  # DU-6
+    """It is not among those that one is chosen from, so no due time is started late because of it."""
+
+    async def story(cluster: Cluster) -> None:
+        [serves] = await cluster.start("A")
+        await cluster.start("B", schedules=False)
+        await cluster.start("C", schedules=False)
+        await serves.do(serves.domain.deploy(FLOW))
+        names = [f"tick{number}" for number in range(8)]  # by chance, each may be that of any of the three
+        for name in names:
+            await serves.do(serves.domain.put_schedule(replace(ALL, name=name), who="ann"))
+        await asyncio.sleep(3 * 60)
+        for name in names:
+            history = (await schedule_in(cluster.store, name)).history
+            late_ms = [each.at - each.due for each in history]
+            assert len(late_ms) >= 2 and max(late_ms) < 2_000, (name, late_ms)
+
+    run(story)
+
+
 def test_only_a_server_that_lives_and_starts_cases_at_due_times_serves_schedules() -> None:  # DU-6
     async def is_served(process: ServerProcess) -> bool:
         return not (await process.do(process.domain.schedule("tick"))).not_served

@@ -5081,9 +5081,14 @@ export interface components {
          *         An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
          *         when it begins: a compensation that is a case of its own has those of when what it undoes completed. `xml` is
          *         what a flow in BPEL knows from its WSDL files. `triggers` count only if it is deployed with them. `source` is the
-         *         file that it was read from, on its way to a server, which keeps it beside the flow and not in it.
+         *         file that it was read from, on its way to a server, which keeps it beside the flow and not in it. `beside` has the
+         *         paths of the stored files in it that lay beside that file, each with its digest, if some lay in folders there.
          */
         Flow: {
+            /** @default {} */
+            beside?: {
+                [key: string]: string;
+            };
             body: components["schemas"]["Empty"] | components["schemas"]["Exit"] | components["schemas"]["Assign"] | components["schemas"]["Validate"] | components["schemas"]["Wait"] | components["schemas"]["Throw"] | components["schemas"]["Rethrow"] | components["schemas"]["Compensate"] | components["schemas"]["Sequence"] | components["schemas"]["Parallel"] | components["schemas"]["Choose"] | components["schemas"]["While"] | components["schemas"]["Until"] | components["schemas"]["ForEach"] | components["schemas"]["Scope"] | components["schemas"]["Receive"] | components["schemas"]["Reply"] | components["schemas"]["Pick"] | components["schemas"]["Invoke"] | components["schemas"]["JobActivity"] | components["schemas"]["UserTask"] | components["schemas"]["Stage"] | components["schemas"]["Call"] | components["schemas"]["PrimitiveStep"];
             /** @default [] */
             calls?: components["schemas"]["Flow"][];
@@ -5173,8 +5178,8 @@ export interface components {
         };
         /**
          * FlowSource
-         * @description A flow file as it comes with its flow: its name without folders, and its text. `left_out` says why there is no
-         *         text.
+         * @description A flow file as it comes with its flow: its name, or its path from somewhere, and its text. `left_out` says why
+         *         there is no text.
          */
         FlowSource: {
             file: string;

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.compensations import forget_compensations
 from mendflow.core.engine.data_updates import update_order, write_case, write_item, write_outputs
+from mendflow.core.engine.elements import element_at
 from mendflow.core.engine.faults import FlowFault
 from mendflow.core.engine.messages import (
     Cancel,
@@ -252,6 +253,7 @@ def _tell_ended(
         reason=getattr(fact, "reason", ""),
         by=fact.by,
         is_reported=any(isinstance(run.orders[place], ItemFailed) for place in about),
+        element=element_at(run.case, instance, instance.node),
     )
     run.orders.insert(about[-1] + 1 if about else given, ended)
 

@@ -8,6 +8,7 @@ from mendflow.core.data.table_files import ROW_NAMES
 from mendflow.core.engine.plan import Plan, PlanNode, ancestors
 from mendflow.core.engine.state import Case, ForEachInstance, Instance
 from mendflow.core.model.flow import ForEach, JobActivity
+from mendflow.core.model.ids import ItemId
 from mendflow.core.model.values import Value, file_of, is_spilled
 from mendflow.core.recovery.redaction import is_secret_name, redact
 
@@ -19,10 +20,22 @@ def element_of(case: Case, serial: int) -> str:
     """The elements of the loops around the item of an outstanding order, the outermost first. Outside of loops it is
     what a function is called with, if the flow calls it several times; else empty, and so in flows with XML."""
     instance = case.instances.get(case.index.serials.get(serial, 0))
-    if instance is None or case.plan.flow.xml is not None:
+    return element_at(case, instance, instance.node) if instance is not None else ""
+
+
+def element_of_live(case: Case, item: ItemId) -> str:
+    """The same of an item that has not ended, also if it has no outstanding order."""
+    instance = case.instances.get(case.index.items.get(item, 0))
+    return element_at(case, instance, instance.node) if instance is not None else ""
+
+
+def element_at(case: Case, instance: Instance, work: int) -> str:
+    """The elements of the loops around an instance: its own, if `work` is its node; else those of work in it that does
+    not start, which may be within more loops that never began."""
+    if case.plan.flow.xml is not None:
         return ""
     if not instance.path:
-        return _called_with(case.plan, case.plan.nodes[instance.node])
+        return _called_with(case.plan, case.plan.nodes[work])
     told: list[str] = []
     env = case.envs[instance.env]
     inner: Instance | None = instance

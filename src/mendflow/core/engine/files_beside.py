@@ -1,33 +1,52 @@
 """Files beside a flow's file, as its model has them: stored ones that were sent with it, and paths of those that were
 not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from posixpath import normpath
 from typing import Final, TypeGuard
 
 from mendflow.core.data.path_patterns import means_many
 from mendflow.core.engine.plan import walk_activities
 from mendflow.core.expressions import is_template
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.flow import FILE, FILES, LEFT_FOLDER, Flow, JobActivity, Stage
+from mendflow.core.model.flow import FILE, FILES, UNSENT_FOLDER, Flow, JobActivity, Stage
 from mendflow.core.model.flow_files import FileBeside
 from mendflow.core.model.templates import Template
-from mendflow.core.model.values import Value, file_of
+from mendflow.core.model.values import FileRef, Value, file_of
 
 AT_START: Final = "leave the default out, and give the files when a case is started"
 
 
 def stored_beside(flow: Flow) -> list[FileBeside]:
-    """The stored files that stand in the flow, each once."""
+    """The stored files that stand in the flow, each once for each path that it was sent for. Of one that no path is
+    known of, as in flows of before, it is the name."""
     found = [(each.read_from, source) for each in flow.inputs.values() for source in _parts(each.default)]
     found += [("", source) for _, source in _sources(flow)]
-    stored = [(path or ref.name, ref) for path, source in found if (ref := file_of(source)) is not None]
+    stored = [
+        (path, ref)
+        for read_from, source in found
+        if (ref := file_of(source)) is not None
+        for path in ([read_from] if read_from else _paths_of(ref, flow))
+    ]
     return [FileBeside(path=path, file=ref) for path, ref in dict.fromkeys(sorted(stored, key=lambda each: each[0]))]
 
 
-def left_files(flow: Flow) -> list[str]:
+def _paths_of(file: FileRef, flow: Flow) -> list[str]:
+    """What it was sent for; files of other names may have the same content."""
+    paths = [path for path, digest in flow.beside.items() if digest == file.sha256]
+    return [path for path in paths if path.rpartition("/")[2] == file.name] or paths or [file.name]
+
+
+def paths_beside(files: Mapping[str, FileRef]) -> dict[str, str]:
+    """What a flow keeps of the paths that its files were sent for; nothing if names alone say it."""
+    found = {normpath(path): ref.sha256 for path, ref in sorted(files.items()) if is_beside(path)}
+    return found if any("/" in path for path in found) else {}
+
+
+def unsent_files(flow: Flow) -> list[str]:
     """A sentence for each path of a file beside a flow's text that came without its folder, and that nothing stands
     for."""
-    if flow.folder != LEFT_FOLDER:
+    if flow.folder != UNSENT_FOLDER:
         return []
     told = [
         f"job {step}: {source} is beside the flow's file, and was not sent: add it in the web app, or deploy with"

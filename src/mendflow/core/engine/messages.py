@@ -357,6 +357,7 @@ class ItemSkipped(EngineMessage, frozen=True, tag="item-skipped"):
     reason: str
     cancelled: bool = False
     serial: int = 0
+    element: str = ""
 
 
 class ItemFailed(EngineMessage, frozen=True, tag="item-failed"):
@@ -368,6 +369,7 @@ class ItemFailed(EngineMessage, frozen=True, tag="item-failed"):
     kind: str
     fault: Fault
     early: bool = False
+    element: str = ""
 
 
 class ItemDone(EngineMessage, frozen=True, tag="item-done"):
@@ -394,6 +396,7 @@ class ItemEnded(EngineMessage, frozen=True, tag="item-ended"):
     reason: str = ""
     by: str = ""
     is_reported: bool = False
+    element: str = ""
 
 
 class EndCase(EngineMessage, frozen=True, tag="end-case"):

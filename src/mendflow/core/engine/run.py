@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import data, links
 from mendflow.core.engine.activity_kind import ActivityKind
+from mendflow.core.engine.elements import element_at
 from mendflow.core.engine.faults import JOIN_FAILURE, FlowFault, flow_fault
 from mendflow.core.engine.item_ids import item_id
 from mendflow.core.engine.messages import (
@@ -202,7 +203,7 @@ class Run:
         unheard = kept_answer_serial(self.case, instance) if how is InstanceEnd.STOPPED else 0
         self.kinds[node.kind].close(self, instance)
         if unheard:
-            self.tell_skipped(instance.node, instance.path, "it was not needed", cancelled=True, serial=unheard)
+            self.tell_skipped(instance.node, instance, "it was not needed", cancelled=True, serial=unheard)
         instance.phase = InstancePhase.DONE
         instance.end = how
         if how in FAILING_ENDS:
@@ -250,7 +251,7 @@ class Run:
 
     def skip(self, instance: Instance, reason: str) -> None:
         """End it without having run it."""
-        self.tell_skipped(instance.node, instance.path, reason)
+        self.tell_skipped(instance.node, instance, reason)
         self.end(instance, InstanceEnd.SKIPPED)
 
     def remove(self, instance: Item, reason: str) -> None:
@@ -260,7 +261,7 @@ class Run:
         self.end(instance, InstanceEnd.REMOVED)
         if len(self.orders) == given:
             message = with_reason(REMOVED_WORDS, reason)
-            self.tell_skipped(instance.node, instance.path, message, cancelled=True, serial=unheard)
+            self.tell_skipped(instance.node, instance, message, cancelled=True, serial=unheard)
         for place in range(given, len(self.orders)) if reason else ():
             order = self.orders[place]
             if isinstance(order, CancelJob | WithdrawTask | CancelCalledCase):
@@ -268,17 +269,24 @@ class Run:
 
     def skip_unstarted(self, node: int, near: Instance, reason: str) -> None:
         """A part that will never start: its outgoing links are false."""
-        self.tell_skipped(node, near.path, reason)
+        self.tell_skipped(node, near, reason)
         self.skip_links(node, near)
 
     def skip_links(self, node: int, near: Instance) -> None:
         for link in self.nodes[node].leaving:
             links.decide(self, link, near, False)
 
-    def tell_skipped(self, node: int, path: str, reason: str, *, cancelled: bool = False, serial: int = 0) -> None:
+    def tell_skipped(self, node: int, near: Instance, reason: str, *, cancelled: bool = False, serial: int = 0) -> None:
         for each in work_below(self.plan, node):
-            item, name, kind = item_id(each.shown, path), each.shown, each.kind
-            told = ItemSkipped(item=item, name=name, kind=kind, reason=reason, cancelled=cancelled, serial=serial)
+            told = ItemSkipped(
+                item=item_id(each.shown, near.path),
+                name=each.shown,
+                kind=each.kind,
+                reason=reason,
+                cancelled=cancelled,
+                serial=serial,
+                element=element_at(self.case, near, each.index),
+            )
             self.orders.append(told)
 
     def tell_failed(self, instance: Item, fault: Fault) -> Fault:
@@ -294,7 +302,10 @@ class Run:
         is_named = fault.message.startswith(tuple(f"{name}:" for name in (item, node.shown, node.name)))
         if not was_submitted and not is_named:
             fault = replace(fault, message=f"{item}: {fault.message}")
-        told = ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault, early=not is_staging)
+        element = element_at(self.case, instance, instance.node)
+        told = ItemFailed(
+            item=item, name=node.shown, kind=node.kind, fault=fault, early=not is_staging, element=element
+        )
         self.orders.append(told)
         return fault
 
@@ -309,10 +320,13 @@ class Run:
         failed = ""
         for each in work_below(self.plan, loop.node):
             item, name, kind = item_id(each.shown, loop.path), each.shown, each.kind
+            element = element_at(self.case, loop, each.index)
             if failed:
-                self.orders.append(ItemSkipped(item=item, name=name, kind=kind, reason=f"{failed} failed"))
+                reason = f"{failed} failed"
+                self.orders.append(ItemSkipped(item=item, name=name, kind=kind, reason=reason, element=element))
             else:
-                self.orders.append(ItemFailed(item=item, name=name, kind=kind, fault=fault, early=True))
+                failure = ItemFailed(item=item, name=name, kind=kind, fault=fault, early=True, element=element)
+                self.orders.append(failure)
                 failed = item
         return fault
 

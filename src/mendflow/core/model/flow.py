@@ -34,7 +34,7 @@ TABLE: Final = "table"
 NO_FOLDER: Final = "(another domain)"
 """The folder of a flow that came from another domain: no path of this machine means anything in it."""
 
-LEFT_FOLDER: Final = "(left behind)"
+UNSENT_FOLDER: Final = "(left behind)"
 """The folder of a flow whose text came without it, as from a browser: a path from the root is one of the server's
 machine, and what was beside the text is not there."""
 
@@ -412,7 +412,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakre
     An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
     when it begins: a compensation that is a case of its own has those of when what it undoes completed. `xml` is
     what a flow in BPEL knows from its WSDL files. `triggers` count only if it is deployed with them. `source` is the
-    file that it was read from, on its way to a server, which keeps it beside the flow and not in it."""
+    file that it was read from, on its way to a server, which keeps it beside the flow and not in it. `beside` has the
+    paths of the stored files in it that lay beside that file, each with its digest, if some lay in folders there."""
 
     name: FlowName
     body: Activity
@@ -428,3 +429,4 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakre
     on_unhandled: UnhandledPolicy = ""
     triggers: FlowTriggers | None = None
     source: FlowSource | None = None
+    beside: dict[str, str] = {}

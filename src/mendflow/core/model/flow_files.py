@@ -15,9 +15,29 @@ FLOW_TEXT_MAX: Final = 1 << 20
 """Characters of a flow file that are kept; of a longer one it is said that it is longer."""
 
 
+def file_flaw(file: str) -> str:
+    """Why this is no plain path of a flow file, for whoever keeps or shows it; empty if it is one. It is asked when a
+    flow is sent, as stored ones are of before."""
+    if not file:
+        return "it is empty"
+    if not file.isprintable() or "\\" in file:
+        return "it has a backslash or a character in it that cannot be shown"
+    if file != file.strip():
+        return "it begins or ends with a space"
+    if not {"", ".", ".."}.isdisjoint(file.split("/")):
+        return "it leads elsewhere: it begins or ends with `/`, or has `..`, `.` or nothing as a part"
+    return ""
+
+
+def plain_file_name(name: str) -> str:
+    """The name of a file on somebody's machine, as a server takes it."""
+    plain = "".join(each if each.isprintable() and each not in "/\\" else "_" for each in name).strip()
+    return plain if plain not in ("", ".", "..") else "_"
+
+
 class FlowSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A flow file as it comes with its flow: its name without folders, and its text. `left_out` says why there is no
-    text."""
+    """A flow file as it comes with its flow: its name, or its path from somewhere, and its text. `left_out` says why
+    there is no text."""
 
     file: Annotated[str, Meta(max_length=255)]
     text: Annotated[str, Meta(max_length=FLOW_TEXT_MAX)] = ""

@@ -234,7 +234,7 @@ CASES: Final = SearchFields(
             "text",
             "text",
             "what people remember of it, in small letters: its id, its flow, who started it and which schedule, the "
-            "names and values of its inputs, and by what it failed",
+            "names and values of its inputs (defaults too), and by what it failed, or what failed in it and waits",
             made=case_text,
         ),
     ],

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
+from mendflow.core.engine.files_beside import paths_beside
 from mendflow.core.model.errors import BadFlow
-from mendflow.core.model.flow import LEFT_FOLDER, Flow
+from mendflow.core.model.flow import UNSENT_FOLDER, Flow
 from mendflow.formats.yaml.called_flows import FlowFileLoader
 from mendflow.formats.yaml.sent_files import SentFiles
 
@@ -25,13 +28,15 @@ def read_flow(text: str, path: str | Path) -> Flow:
 def read_flow_alone(text: str, file: str, sent: SentFiles | None = None) -> Flow:
     """The flow in a text that came without its folder; nothing on this machine is looked at. With `sent`, it is a
     problem if the text names a file beside it that was not sent."""
-    loader = FlowFileLoader(Path(LEFT_FOLDER), is_alone=True, sent=sent)
+    loader = FlowFileLoader(Path(UNSENT_FOLDER), is_alone=True, sent=sent)
+    if sent is None:
+        return loader.read(text, Path(file), file)
     try:
         flow = loader.read(text, Path(file), file)
     except BadFlow:
-        if sent is None or not sent.must_read_again:
+        if not sent.must_read_again:
             raise
-    else:
-        if sent is None or not sent.must_read_again:
-            return flow
-    return loader.read(text, Path(file), file)
+    if sent.must_read_again:
+        flow = loader.read(text, Path(file), file)
+    beside = paths_beside({path: ref for path, ref in sent.named.items() if ref is not None})
+    return replace(flow, beside=beside) if beside else flow

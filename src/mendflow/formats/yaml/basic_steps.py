@@ -31,9 +31,9 @@ from mendflow.formats.yaml.builder import StepBuilder, StepHeader
 from mendflow.formats.yaml.document import MapNode, ScalarNode, YamlNode
 from mendflow.formats.yaml.fields import Fields
 from mendflow.formats.yaml.job_steps import publishing_of, require_source, stage_in
-from mendflow.formats.yaml.left_files import sent_source
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import VARIABLE_PATH, NameShape, TextShape
+from mendflow.formats.yaml.unsent_files import sent_source
 
 FLOW_FILES = (".yaml", ".yml", ".py", JOB)
 VARIABLE = NameShape("the name of a variable", variable=True)

@@ -36,7 +36,6 @@ from mendflow.formats.yaml.hidden_passwords import refuse_hidden_passwords
 from mendflow.formats.yaml.job_graph import parallel_jobs
 from mendflow.formats.yaml.job_hints import STEP_HINTS
 from mendflow.formats.yaml.job_steps import python_job, shell_job
-from mendflow.formats.yaml.left_files import sent_source, sent_sources
 from mendflow.formats.yaml.limits import limits_of
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import retries_of
@@ -44,6 +43,7 @@ from mendflow.formats.yaml.secrets import secrets_of
 from mendflow.formats.yaml.sent_files import SentFiles
 from mendflow.formats.yaml.shapes import DataShape
 from mendflow.formats.yaml.triggers import triggers_of
+from mendflow.formats.yaml.unsent_files import sent_source, sent_sources
 
 MAKERS: Final[dict[str, StepFactory]] = {
     "run": shell_job,

@@ -7,8 +7,8 @@ import msgspec
 from mendflow.core.model.values import Value
 from mendflow.formats import tables
 from mendflow.formats.yaml.document import YamlNode
-from mendflow.formats.yaml.left_files import refuse_unread
 from mendflow.formats.yaml.reader import YamlReader
+from mendflow.formats.yaml.unsent_files import refuse_unread
 
 
 def read_flow_table(reader: YamlReader, node: YamlNode | None, path: str, columns: Mapping[str, str]) -> Value:

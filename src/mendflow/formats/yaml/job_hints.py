@@ -4,7 +4,7 @@ from typing import Final
 
 from mendflow.formats.hints import Hints, hints
 
-LEFT_FILES: Final = (
+FILES_OF_JOB: Final = (
     "the files that a job leaves stand under `files:`, such as `files: {table: out.tsv}`; values are lines "
     '`key=value` that it writes to the file "$MENDFLOW_OUTPUT"'
 )
@@ -70,7 +70,7 @@ STEP_HINTS: Final[Hints] = hints(
     (
         "output out artifact artifacts artefacts produces creates products product targets target provides result "
         "results save emit emits return returns",
-        LEFT_FILES,
+        FILES_OF_JOB,
     ),
     (
         "publish-dir store-dir archive upload store",

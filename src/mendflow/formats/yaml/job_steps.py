@@ -24,12 +24,12 @@ from mendflow.formats.yaml.command_hints import literal_value, shell_variable
 from mendflow.formats.yaml.containers import container_of_job, refuse_for_function
 from mendflow.formats.yaml.document import ListNode, MapNode, ScalarNode, YamlNode, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
-from mendflow.formats.yaml.left_files import refuse_unread, sent_source
 from mendflow.formats.yaml.limits import limits_of
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.retries import stated_retries
 from mendflow.formats.yaml.secrets import secrets_of
 from mendflow.formats.yaml.shapes import TextShape
+from mendflow.formats.yaml.unsent_files import refuse_unread, sent_source
 from mendflow.lazy import LazyModule
 
 if TYPE_CHECKING:

@@ -5,9 +5,9 @@ from typing import Any
 
 from mendflow.formats.software import EXPECTED, KEYS, MODULES_EXPECTED, BadSoftware, environment_of, modules_of
 from mendflow.formats.yaml.document import YamlNode, plain_data
-from mendflow.formats.yaml.left_files import refuse_unread
 from mendflow.formats.yaml.reader import YamlReader
 from mendflow.formats.yaml.shapes import Schema
+from mendflow.formats.yaml.unsent_files import refuse_unread
 
 
 class SoftwareShape:

@@ -10,7 +10,7 @@ import msgspec
 from mendflow.core.data.flow_triggers import FILE_TYPES, trigger_flaws
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Problem
-from mendflow.core.model.flow import LEFT_FOLDER, Flow, Input
+from mendflow.core.model.flow import UNSENT_FOLDER, Flow, Input
 from mendflow.core.model.flow_triggers import WATCH_MS, EndKind, EndNotice, FileArrival, FlowTriggers
 from mendflow.formats.hints import with_hint
 from mendflow.formats.spelling import suggestion_for
@@ -120,7 +120,7 @@ def _place(reader: YamlReader, given: Fields) -> dict[str, str]:
     if found := STORE.fullmatch(text):
         return {"element": found.group(1), "prefix": found.group(2).strip("/")}
     if reader.is_alone:
-        return {"folder": text if text.startswith("/") else f"/{LEFT_FOLDER}/{text}"}
+        return {"folder": text if text.startswith("/") else f"/{UNSENT_FOLDER}/{text}"}
     return {"folder": os.path.normpath(os.path.join(os.path.abspath(reader.folder), os.path.expanduser(text)))}
 
 

@@ -14,6 +14,7 @@ from mendflow.core.model.views import FlowView
 from mendflow.services.api.alert_operations import AlertOperations
 from mendflow.services.api.data_operations import DataOperations
 from mendflow.services.base.receivers import address_of, check_address, is_address
+from mendflow.services.cases.flow_file_store import FlowFileNotKept
 from mendflow.services.data.watches.storage import StorageUnavailable
 
 
@@ -26,7 +27,8 @@ class FlowOperations(AlertOperations, DataOperations):
 
     async def deploy_with_triggers(self, flow: Flow, *, who: str, project: str = "") -> FlowView:
         """Deploy a flow, and from now on have its triggers in effect, in place of those that it had. Nothing is
-        changed if one of them cannot be."""
+        changed if one of them cannot be. They take effect also if the flow's file cannot be kept, which is then
+        told."""
         runtime = self._server.runtime
         if flaws := list(trigger_flaws(flow)):
             raise BadFlow(problems=[f"{'.'.join(('on', *keys))}: {message}" for keys, message in flaws])
@@ -34,11 +36,23 @@ class FlowOperations(AlertOperations, DataOperations):
         files = flow.triggers.files if flow.triggers is not None else None
         if files is not None and files.folder:
             await runtime.catalogue.elements.put(folder_element(files.folder), replace=True)
-        await runtime.flows.deploy(flow, who=who, project=project)
-        before = runtime.triggers.watch_of(flow.name)
-        await runtime.triggers.put(flow, who=who)
-        await self._watch_as_said(flow.name, had_watch=before is not None, who=who)
-        await self._schedule_as_said(flow.name)
+        not_kept: FlowFileNotKept | None = None
+        try:
+            await runtime.flows.deploy(flow, who=who, project=project)
+        except FlowFileNotKept as error:
+            not_kept = error
+        try:
+            before = runtime.triggers.watch_of(flow.name)
+            await runtime.triggers.put(flow, who=who)
+            await self._watch_as_said(flow.name, had_watch=before is not None, who=who)
+            await self._schedule_as_said(flow.name)
+        except RequestError as error:
+            raise Conflict(
+                f"flow {flow.name} is deployed, and its `on` may not be in effect, or only in part: {error.message};"
+                " deploy it again with its `on`"
+            ) from error
+        if not_kept is not None:
+            raise not_kept
         return await self.flow(flow.name)
 
     async def remove_flow(self, name: str, *, who: str) -> FlowView:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from mendflow.core.engine import LiveItem, find_item, item_of, live_items
+from mendflow.core.engine.elements import element_of_live
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import Instant, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobState
@@ -359,6 +360,7 @@ class ItemList:
             serial=item.serial,
             state=state,
             created_at=began_at or self._live.case.started_at,
+            element=element_of_live(self._live.case, item.item),
         )
 
     async def _exlet_views(self, passed: int) -> list[ItemView]:

@@ -31,7 +31,7 @@ from mendflow.core.model.views import (
 from mendflow.core.query.search import Search
 from mendflow.core.query.search_fields import ITEMS
 from mendflow.lazy import LazyModule
-from mendflow.services.api.cases_for_people import cases_for_people
+from mendflow.services.api.cases_for_people import cases_for_people, held_failures
 from mendflow.services.api.engine_cases import EngineCaseOperations, view_of_case
 from mendflow.services.api.item_list import ItemList, split_skip, with_skip
 from mendflow.services.api.job_logs import JobLogs
@@ -39,7 +39,7 @@ from mendflow.services.base.loop_yielder import LoopYielder
 from mendflow.services.base.paging import EXAMINED_MAX
 from mendflow.services.base.search_budget import SearchBudget
 from mendflow.services.cases import item_views
-from mendflow.services.cases.case_search import CaseSearch, asks_for_people
+from mendflow.services.cases.case_search import CaseSearch, asks_for_people, asks_for_words
 from mendflow.services.cases.flow_file_store import NO_FILE, NO_FILE_OF_CALLED, NO_FILE_OF_EXLET
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.cases.suspensions import holds_of
@@ -120,7 +120,8 @@ class ViewOperations(EngineCaseOperations):
         store = await self._searchable(query)
         live, now = self._server.runtime.manager.live, self._server.clock.now()
         people = await cases_for_people(store) if asks_for_people(query, by) else frozenset[str]()
-        return CaseSearch(store, live, query, now, sight, people)
+        held = await held_failures(store) if asks_for_words(query, by) else {}
+        return CaseSearch(store, live, query, now, sight, people, held)
 
     async def case(self, case: str) -> CaseView:
         if (foreign := self._foreign(case)) is not None:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from mendflow.core.domains.domain_names import not_connected
 from mendflow.core.engine import StaleAnswer, item_order
+from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import Cancel, CancelCalledCase, StartCalledCase
 from mendflow.core.model.domains import ANY_DOMAIN
 from mendflow.core.model.errors import NotFound, RequestError, StoreUnavailable
@@ -231,6 +232,7 @@ class CalledCases:
             parent=live.id,
             parent_serial=order.serial,
             parent_item=order.item,
+            parent_element=element_of(live.case, order.serial),
             owner=live.document.owner,
             project=live.document.project,
             rerun_of=earlier or live.document.rerun_of,
@@ -277,6 +279,7 @@ class CalledCases:
             created_at=called.started_at,
             ended_at=called.ended_at,
             reason=f"case {called.id} had {called.status}, but {reason}",
+            element=called.parent_element,
         )
         live.noted.add(key)
         self._ledger.touch(ITEM_KIND, key, noted, last=not live.document.live)

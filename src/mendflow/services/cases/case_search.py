@@ -9,6 +9,7 @@ from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.principals import EVERYTHING, Sight
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseQuery, CountsView
+from mendflow.core.query.case_text import HELD_FAILURES
 from mendflow.core.query.search_fields import CASES, FOR_PERSON
 from mendflow.services.base import paging
 from mendflow.services.base.cluster import LIVE_STATUSES
@@ -38,9 +39,14 @@ def asks_for_people(query: CaseQuery, by: str = "") -> bool:
     return FOR_PERSON in query.where + query.also or by == FOR_PERSON
 
 
+def asks_for_words(query: CaseQuery, by: str = "") -> bool:
+    """Whether it must be known by what failures cases wait."""
+    return "text" in query.where + query.also or by == "text"
+
+
 class CaseSearch(msgspec.Struct, frozen=True):
-    """`living` are the cases that live here, `sight` what may be found, and `for_person` the cases that wait for a
-    person."""
+    """`living` are the cases that live here, `sight` what may be found, `for_person` the cases that wait for a person,
+    and `held_failures` what failed in cases and waits."""
 
     store: Store
     living: Mapping[CaseId, LiveCase]
@@ -48,6 +54,7 @@ class CaseSearch(msgspec.Struct, frozen=True):
     now: Instant
     sight: Sight = EVERYTHING
     for_person: Collection[str] = ()
+    held_failures: Mapping[str, Collection[str]] = {}
 
     async def find(self) -> SearchPage[FoundCase]:
         """By default the newest first."""
@@ -77,6 +84,8 @@ class CaseSearch(msgspec.Struct, frozen=True):
 
     def data_of(self, found: FoundCase) -> Mapping[str, Value]:
         data = _decode_data(found.body) if found.live is None else msgspec.to_builtins(found.live, str_keys=True)
-        if found.id in self.for_person:
-            data[FOR_PERSON] = data.get("status", "running") in LIVE_STATUSES
+        if data.get("status", "running") in LIVE_STATUSES:
+            data[FOR_PERSON] = found.id in self.for_person
+            if found.id in self.held_failures:
+                data[HELD_FAILURES] = list(self.held_failures[found.id])
         return data

@@ -36,6 +36,10 @@ NO_FILE_OF_EXLET: Final = (
 )
 
 
+class FlowFileNotKept(Conflict):
+    """The version of the flow is stored, and its file is not."""
+
+
 class FlowFileDocument(msgspec.Struct, kw_only=True):
     """`tentative`: a case was started with it; the next such file of the same version replaces it. `used_at`: when it
     was last sent, or little before."""
@@ -102,7 +106,7 @@ class FlowFileStore:
             if await self._ledger.put_now(FLOW_FILE_KIND, id_of(name, digest), made, version) is not None:
                 return
         file = f"flow {name} is deployed, but not its file: that" if is_deployed else f"the file of flow {name}"
-        raise Conflict(f"{file} is sent by several at once, again and again; send it once more")
+        raise FlowFileNotKept(f"{file} is sent by several at once, again and again; send it once more")
 
     async def is_kept(self, name: str, digest: str) -> bool:
         return await self._store.get(FLOW_FILE_KIND, id_of(name, digest)) is not None

@@ -12,10 +12,11 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.engine.files_beside import left_files
+from mendflow.core.engine.files_beside import unsent_files
 from mendflow.core.engine.plan import walk_activities
-from mendflow.core.model.errors import BadFlow, Conflict, NotFound
+from mendflow.core.model.errors import BadFlow, Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import Flow, PrimitiveStep
+from mendflow.core.model.flow_files import file_flaw
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.principals import DEFAULT_PROJECT, EVERYTHING, Sight
 from mendflow.core.model.values import Value
@@ -190,6 +191,12 @@ class Flows:
         raise Conflict(f"flow {name} is deployed by several at once, again and again; try once more")
 
     async def _store_version(self, flow: Flow, who: str, project: str, *, tentative: bool) -> FlowDocument:
+        if flow.source is not None and (flaw := file_flaw(flow.source.file)):
+            raise InvalidRequest(
+                f"the flow's `source.file` is {flow.source.file!r:.100}, and {flaw}; send the name of its file alone,"
+                " such as night.yaml",
+                field="source.file",
+            )
         made = await self._store_model(_without_files(flow), who, project, tentative=tentative)
         if flow.source is not None and not (tentative and await self._is_deployed_without_file(made)):
             await self.files.put(made.name, made.digest, flow.source, who=who, tentative=tentative)
@@ -210,8 +217,8 @@ class Flows:
     async def _store_model(self, flow: Flow, who: str, project: str, *, tentative: bool) -> FlowDocument:
         check_names(flow)
         await self.compiler.check(flow)
-        if left := left_files(flow):
-            raise BadFlow(problems=left)
+        if unsent := unsent_files(flow):
+            raise BadFlow(problems=unsent)
         flow = await self.sealed(flow)
         if problems := list(step_problems(each for each in walk_activities(flow) if isinstance(each, PrimitiveStep))):
             raise BadFlow(problems=problems)

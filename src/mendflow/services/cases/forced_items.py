@@ -34,6 +34,7 @@ def record_end(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument |
         fault=order.fault,
         outputs=order.outputs,
         reason=order.reason or f"{word}{by}",
+        element=order.element,
     )
 
 

@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.core.data.input_types import is_table_path
 from mendflow.core.model.data import LOGICAL_PREFIX
-from mendflow.core.model.flow import FILE, FILES, LEFT_FOLDER, NO_FOLDER, Flow, Input
+from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, UNSENT_FOLDER, Flow, Input
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseOrigin
 
@@ -17,7 +17,7 @@ from mendflow.core.model.views import CaseOrigin
 def origin_of_paths(flow: Flow, given: dict[str, Value]) -> CaseOrigin | None:
     """The inputs that are given as paths, relative to the flow's folder, and the files that are looked for by a
     default; as a command line would name them. None if there are none."""
-    if flow.folder in ("", NO_FOLDER, LEFT_FOLDER):
+    if flow.folder in ("", NO_FOLDER, UNSENT_FOLDER):
         return None
     inputs = {
         name: text

@@ -85,6 +85,7 @@ class ItemEnds:
             ended_at=now,
             reason=reason,
             fault=fault,
+            element=order.element,
         )
         live.noted.add(f"{live.id}/{order.item}")
         self._ledger.touch(ITEM_KIND, f"{live.id}/{order.item}", noted)

@@ -188,6 +188,7 @@ def of_called(called: CaseDocument) -> ItemView:
         fault=called.fault,
         outputs=called.outputs,
         reason=f"case {called.id}",
+        element=called.parent_element,
     )
 
 
@@ -204,6 +205,7 @@ def of_document(item: ItemDocument) -> ItemView:
         fault=item.fault,
         outputs=item.outputs,
         reason=item.reason,
+        element=item.element,
     )
 
 

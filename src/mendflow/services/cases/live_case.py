@@ -70,6 +70,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     parent: CaseId | None = None
     parent_serial: int = 0
     parent_item: ItemId | None = None  # the item of the call
+    parent_element: str = ""  # what the call is for, of the loops that it is in
     owner: str = ""
     project: str = DEFAULT_PROJECT  # that of the whole tree
     counted_as: str = ""  # by what its flow is counted, whoever has that name later; empty: its name alone
@@ -159,6 +160,7 @@ class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     fault: Fault | None = None
     outputs: Value = None
     reason: str = ""
+    element: str = ""
 
 
 class ItemRuns(msgspec.Struct, kw_only=True):

@@ -245,6 +245,7 @@ class OrderDispatcher:
             case=live.id, item=item, name=name, kind="call", serial=serial, state="failed", place=live.place
         )
         noted.created_at, noted.ended_at, noted.fault = at, at, fault
+        noted.element = element_of(live.case, serial)
         live.noted.add(id)
         self._ledger.touch(ITEM_KIND, id, noted)
 

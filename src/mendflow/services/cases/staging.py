@@ -20,7 +20,7 @@ from mendflow.core.expressions import is_template
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound, RequestError, StoreUnavailable
 from mendflow.core.model.faults import AttemptStage, Category, Fault
-from mendflow.core.model.flow import FILE, FILES, LEFT_FOLDER, NO_FOLDER, TABLE, Flow, Input
+from mendflow.core.model.flow import FILE, FILES, NO_FOLDER, TABLE, UNSENT_FOLDER, Flow, Input
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
@@ -257,7 +257,7 @@ async def _in_one_piece(content: bytes) -> AsyncIterator[bytes]:
 
 def _was_left(source: str, folder: str) -> bool:
     """Whether the path is relative to a folder that did not come with its flow."""
-    return folder == LEFT_FOLDER and not PurePosixPath(source).is_absolute()
+    return folder == UNSENT_FOLDER and not PurePosixPath(source).is_absolute()
 
 
 def _not_readable(source: str) -> str:

@@ -7,6 +7,7 @@ import msgspec
 
 from mendflow.core.domains.domain_names import not_connected
 from mendflow.core.engine import item_of
+from mendflow.core.engine.elements import element_of
 from mendflow.core.engine.messages import StartCalledCase
 from mendflow.core.model.domains import NO_FLOW, SentWork, WorkStatus
 from mendflow.core.model.errors import NotFound
@@ -166,6 +167,7 @@ class SentCalls:
             fault=outcome.fault,
             outputs=outcome.outputs,
             reason=where if document.there else f"in the domain {document.domain}",
+            element=element_of(live.case, document.serial),
         )
         id = f"{live.id}/{item}"
         live.noted.add(id)

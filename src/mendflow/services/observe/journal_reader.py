@@ -250,9 +250,10 @@ class JournalReader(FactReader):
             self.add_end(at, order.status, order.fault.message if order.fault else "")
         elif isinstance(order, ItemSkipped):
             what, lifecycle = ("cancelled", "withdraw") if order.cancelled else ("skipped", "autoskip")
-            self._add(at, what, item=order.item, lifecycle=lifecycle, message=order.reason)
+            self._add(at, what, item=order.item, lifecycle=lifecycle, message=order.reason, element=order.element)
         elif isinstance(order, ItemFailed):
-            self._add(at, "failed", item=order.item, lifecycle="ate_abort", message=order.fault.message)
+            message = order.fault.message
+            self._add(at, "failed", item=order.item, lifecycle="ate_abort", message=message, element=order.element)
         elif type(order) in _ORDER_WORDS:
             self._add_outgoing(at, order)
         elif type(order) in _WITHDRAWAL_WORDS and (known := self._items.get(getattr(order, "serial", 0))):

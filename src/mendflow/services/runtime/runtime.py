@@ -392,10 +392,10 @@ class Runtime:
 
     def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> Coroutine[None, None, None]:
         if outcome.files:
-            return self._job_left_files(case, serial, outcome)
+            return self._finish_with_files(case, serial, outcome)
         return self.dispatcher.job_finished(case, serial, outcome)
 
-    async def _job_left_files(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+    async def _finish_with_files(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         with self.ledger.atomic():
             outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
         await self.dispatcher.job_finished(case, serial, outcome)

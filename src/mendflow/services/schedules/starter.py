@@ -98,7 +98,7 @@ class DueStarter:
         self._clock = clock
         self._wall = wall
         self._membership = membership
-        self._responsibility = Responsibility(membership)
+        self._responsibility = Responsibility(membership, lambda server: server.schedules)
         self._schedules = schedules
         self._flow_schedules = flow_schedules
         self._starter = starter

@@ -217,7 +217,7 @@ export default function CasesPage() {
                       {search.where?.includes("text.contains(") && (
                         <>
                           {" "}
-                          Words are looked for in the ids of cases, their flows, who started them, the inputs that were given, and why they failed. What a loop did for a sample is found in the Items of its case, and among the <Link to="/jobs">jobs</Link>; what fails in a case that goes on or waits is among the <Link to="/failures">failures</Link>.
+                          Words are looked for in the ids of cases, their flows, who started them, their inputs, why they failed, and what failed in them and waits. What a loop did for a sample is found in the Items of its case, and among the <Link to="/jobs">jobs</Link>; what fails in a case that goes on is among the <Link to="/failures">failures</Link>.
                         </>
                       )}
                     </EmptyState>

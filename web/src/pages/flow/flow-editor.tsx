@@ -94,7 +94,8 @@ export function FlowEditor({ name, version = 0, before = {}, onWritten, onDeploy
     try {
       if (withTriggers) await ask(api.PUT("/api/v1/flows/{name}", { params: { path: { name: flow.name } }, body: flow as never }));
       else await ask(api.POST("/api/v1/flows", { body: flow as never }));
-      toast("good", `${flow.name} is deployed`);
+      const has = flow.triggers ? (withTriggers ? ", and its “on” is in effect" : "; its “on” changed nothing") : "";
+      toast("good", `${flow.name} is deployed${has}`);
       await refresh("flows");
       onDeployed(flow.name);
     } catch (error) {
@@ -170,6 +171,13 @@ export function FlowEditor({ name, version = 0, before = {}, onWritten, onDeploy
         </Panel>
       )}
       {name && model && model.name !== name && <p className="notice">The file names another flow: {model.name}. That one is deployed, and {name} stays as it is.</p>}
+      {model?.triggers && (
+        <p className="notice">
+          {may("deploy_with_triggers")
+            ? `“Deploy ${model.name}” alone leaves what starts its cases, and who is told of their ends, as it is on the server: the “on” of this file takes effect with the second button.`
+            : `The “on” of this file does not take effect here: what starts its cases, and who is told of their ends, stays as it is on the server. An administrator can deploy it with its “on”, here or by “mendflow flows deploy”.`}
+        </p>
+      )}
       <div className="row wrap">
         {may("deploy") && (
           <button type="button" className="button primary" disabled={!model || busy || !current} onClick={() => void deploy(false)}>

@@ -4,8 +4,17 @@ import type { Schemas } from "@/api/client";
 /** Characters of a flow file that a server keeps: FLOW_TEXT_MAX there. */
 export const FLOW_TEXT_MAX = 1 << 20;
 
+const NOT_PLAIN = /[\p{C}\p{Zl}\p{Zp}\\]|(?! )\p{Zs}/gu;
+
+/** The name of a file as a server takes it: one path, without what leads elsewhere or cannot be shown. */
+export function plainFileName(file: string): string {
+  const plain = (file.split("/").at(-1) ?? "").replace(NOT_PLAIN, "_").trim();
+  return plain && plain !== "." && plain !== ".." ? plain : "flow.yaml";
+}
+
 /** A file that is too long is named, with the reason why its text is left out, as the command line does. */
-export function sourceOf(file: string, text: string): Schemas["FlowSource"] {
+export function sourceOf(chosen: string, text: string): Schemas["FlowSource"] {
+  const file = plainFileName(chosen);
   if (!isTooLong(text)) return { file, text };
   const characters = FLOW_TEXT_MAX.toLocaleString("en-US");
   return { file, left_out: `the file is longer than ${characters} characters, and not kept` };

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from mendflow.core.engine.activities.events import drop_alarms
 from mendflow.core.engine.activity_kind import ActivityKind
 from mendflow.core.engine.data_updates import order_data
+from mendflow.core.engine.elements import element_at
 from mendflow.core.engine.faults import FlowFault, fault_value
 from mendflow.core.engine.item_ids import item_id
 from mendflow.core.engine.messages import (
@@ -121,7 +122,8 @@ class ItemKind(ActivityKind[J], Generic[J]):
         leave_result(run, instance, None, {}, fault.exit_code)
         run.case.envs[instance.env].results[node.name].update(failed=True, fault=fault_value(fault))
         if node.kind in WORK:
-            failed = ItemFailed(item=instance.item, name=node.shown, kind=node.kind, fault=fault)
+            element = element_at(run.case, instance, instance.node)
+            failed = ItemFailed(item=instance.item, name=node.shown, kind=node.kind, fault=fault, element=element)
             run.orders.append(failed)
         run.end(instance, InstanceEnd.FAILED)
 
