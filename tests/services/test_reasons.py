@@ -153,3 +153,16 @@ async def test_why_says_that_items_failed_also_of_a_case_that_completed(domain: 
     await pilot.exchange({"a[0]": Outcome(), "a[1]": failed, "a[2]": Outcome()})
     await pilot.run_all(lambda _: Outcome())
     assert (await domain.why(case)).sentence.endswith("; 1 of 4 items failed, and the flow went on.")
+
+
+async def test_why_names_some_that_failed_and_where_all_are(domain: Domain) -> None:
+    loop = ForEach(name="l", items=list(range(8)), body=JobActivity(name="a", command="x"), parallel=True, tolerate=7)
+    case = await start(domain, named(loop))
+    pilot = HandPilot(domain)
+    failed = Outcome(fault=Fault(name="exitCode", category=Category.JOB, message="no disk"))
+    await pilot.run_all(lambda _: failed)
+    told = await domain.why(case)
+    assert [fact for fact in told.facts if fact.startswith("and ")] == [
+        f"and 2 more: `mendflow items {case} --state failed`"
+    ]
+    assert told.items == {f"a[{at}]": f"a[{at}]" for at in range(6)}

@@ -6,7 +6,7 @@ import time
 from playwright.sync_api import Browser, Page, expect
 
 from tests.web.recovery_case import LICENCES, fail, passing_trouble
-from tests.web.watched import Complaints, watched
+from tests.web.watched import PHONE, Complaints, watched
 from tests.web.web_server import WebServer
 
 TRIAL_S_MAX = 60
@@ -239,6 +239,21 @@ def test_what_a_viewer_may_not_is_not_offered(recovery: WebServer, browser: Brow
         expect(page.get_by_role("complementary", name="Rule 2")).to_be_visible()
         for act in ("Change", "Retire", "Put in force"):
             expect(page.get_by_role("button", name=act, exact=True)).to_have_count(0)
+
+
+def test_a_primitive_that_is_added_on_a_phone_is_gone_to(recovery: WebServer, browser: Browser) -> None:
+    group = recovery.wait_for("/failures?flow=crunch", lambda groups: groups)[0]["id"]
+    with watched(browser, recovery.url, size=PHONE) as context:
+        page = context.page()
+        page.goto(f"/failures/{group}/teach")
+        page.get_by_role("button", name="Compose an exlet").tap()
+        for added, first in (("Add re-submit", "not on hosts"), ("Add Run a command", "command")):
+            page.get_by_role("button", name=added, exact=True).tap()
+            field = page.get_by_role("textbox", name=first)
+            expect(field).to_be_focused()
+            expect(field).to_be_in_viewport(ratio=1)
+        page.get_by_role("button", name="Add restart", exact=True).tap()
+        expect(page.get_by_role("button", name="Settings of step 3, restart")).to_be_in_viewport(ratio=1)
 
 
 def test_a_repair_that_runs_a_command_is_composed_and_can_be_read_before_it_is_in_force(

@@ -4852,6 +4852,10 @@ export interface components {
         Explanation: {
             /** @default [] */
             facts: string[];
+            /** @default {} */
+            items: {
+                [key: string]: string;
+            };
             /** @default false */
             needs_limit: boolean;
             /** @default [] */

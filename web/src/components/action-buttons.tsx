@@ -5,6 +5,7 @@ import { useMayAll } from "@/api/session";
 import { useQuestion } from "./acts";
 import { actionFor, type About } from "./commands";
 import type { Action } from "./actions";
+import { ItemLink, partsWithItems } from "./named-items";
 import { Glossed } from "./word";
 
 /** Explained words that the server says of itself. */
@@ -55,9 +56,26 @@ function NewCase({ id }: { id: string }) {
   );
 }
 
-/** A sentence of the server. What the app can do instead of a command stands in the command's place. */
+/** A sentence of the server. What the app can do instead of a command stands in the command's place; an item that it names is a link. */
 export function Sentence({ text, about }: { text: string; about?: About }) {
-  return <>{text.split("`").map((part, at, parts) => (at % 2 ? <Command key={at} text={part} about={about} isWithin={isWithinSentence(parts[at - 1] ?? "")} /> : <Glossed key={at} text={part} only={SAID} />))}</>;
+  return <>{text.split("`").map((part, at, parts) => (at % 2 ? <Command key={at} text={part} about={about} isWithin={isWithinSentence(parts[at - 1] ?? "")} /> : <Told key={at} text={part} about={about} />))}</>;
+}
+
+function Told({ text, about }: { text: string; about?: About }) {
+  const { named } = about ?? {};
+  if (!named) return <Glossed text={text} only={SAID} />;
+  return partsWithItems(text, named.items).map((part, at) => (typeof part === "string" ? <WithOthers key={at} text={part} of={named.case} /> : <ItemLink key={at} of={named.case} item={part.item}>{part.name}</ItemLink>));
+}
+
+/** `and 9 more` at the end of names of items leads to the list that has them all. */
+function WithOthers({ text, of }: { text: string; of: string }) {
+  const [, before = "", more = "", after = ""] = /^(.*?)(\band [\d,]+ more)(, which .*)$/.exec(text) ?? [];
+  if (!more) return <Glossed text={text} only={SAID} />;
+  return (
+    <>
+      {before}<Link to="/cases/$case" params={{ case: of }} search={{ view: "items", state: after.startsWith(", which failed") ? "failed" : undefined }}>{more}</Link><Glossed text={after} only={SAID} />
+    </>
+  );
 }
 
 /** Whether something was said before in the same sentence. */
@@ -67,7 +85,7 @@ export function isWithinSentence(before: string): boolean {
 
 /** A label as it stands within a sentence: what is no name of an act begins small. */
 export function withinSentence(label: string): string {
-  return label.replace(/^(Its|The) /, (word) => word.toLowerCase());
+  return label.replace(/^(Its|The|All) /, (word) => word.toLowerCase());
 }
 
 function Command({ text, about, isWithin }: { text: string; about?: About; isWithin: boolean }): ReactNode {

@@ -6,6 +6,7 @@
 import { firstCaseOf } from "@/api/case-ids";
 import { caseAction, drainLevel, goTo, resumeItem, toCase, toCause, toMending, type Action } from "./actions";
 import type { CaseActName } from "./case-acts";
+import type { NamedItems } from "./named-items";
 
 /** What the sentence is about: a case, a job, an item; and the cause of its failure, if it has one. */
 export interface About {
@@ -15,6 +16,8 @@ export interface About {
   decision?: string;
   /** What stands beside it as a button: the sentence only names that. */
   offered?: string;
+  /** The items that it names. */
+  named?: NamedItems;
 }
 
 const NAME = String.raw`(?:'[^']+'|[^\s']+)`;
@@ -75,6 +78,8 @@ const COMMANDS = [
   command("admin sites (?:show|resume) NAME", ([site = ""]) => goTo("The site", { to: "/sites", search: { site } })),
   command("schedules (?:resume|backfill|show) NAME", ([name = ""]) => goTo(`Schedule ${name}`, { to: "/schedules", search: { name } })),
   command("items NAME", ([id = ""]) => goTo("The list of items", { to: "/cases/$case", params: { case: id }, search: { view: "items" } })),
+  command("items NAME --state NAME", ([id = "", state = ""]) => goTo(`All that ${state === "failed" ? "failed" : `are ${state}`}`, { to: "/cases/$case", params: { case: id }, search: { view: "items", state } })),
+  command("history NAME", ([id = ""]) => goTo("The history", { to: "/cases/$case", params: { case: id }, search: { view: "history" } })),
   command("cases", () => goTo("The list of cases", { to: "/cases" })),
   command("jobs", () => goTo("The list of jobs", { to: "/jobs" })),
   command("pilots", () => goTo("The list of pilots", { to: "/pilots" })),

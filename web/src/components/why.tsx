@@ -1,10 +1,11 @@
 /** The server's own reason for something's state: a sentence, then the facts behind it. */
 import { useQuery } from "@tanstack/react-query";
-import { useLayoutEffect, useRef, useState } from "react";
+import { useLayoutEffect, useRef } from "react";
 import { whyQuery } from "@/api/queries";
 import { stateOf } from "@/api/states";
 import { ActionRow, Sentence } from "./action-buttons";
-import { actionFor, commandsIn, withoutCommands } from "./commands";
+import { FirstRows } from "./and-more";
+import { actionFor, caseOf, commandsIn, withoutCommands } from "./commands";
 import { ErrorState, Loading } from "./states-of-page";
 import { StateIcon } from "./state-badge";
 import { Time } from "./time";
@@ -12,14 +13,12 @@ import { Time } from "./time";
 /** `offered` is the act that the page has as a button already. */
 export function Why({ subject, facts = 6, offered }: { subject: string; facts?: number; offered?: string }) {
   const query = useQuery(whyQuery(subject));
-  const [all, setAll] = useState(false);
   if (query.isError) return <ErrorState error={query.error} compact />;
   if (!query.data) return <Loading lines={2} label="Why" />;
   const why = query.data;
   const failure = why.repairs?.find((each) => each.state === "waiting" && each.group) ?? why.repairs?.find((each) => each.group);
-  const about = { subject, group: failure?.group, decision: failure?.id, offered };
+  const about = { subject, group: failure?.group, decision: failure?.id, offered, named: { case: caseOf(subject), items: why.items ?? {} } };
   const isRetried = why.until > 0;
-  const shown = all ? why.facts : why.facts.slice(0, facts);
   return (
     <section className="why" aria-label={`Why ${subject}`}>
       <p className="why-sentence">
@@ -34,20 +33,15 @@ export function Why({ subject, facts = 6, offered }: { subject: string; facts?: 
           <ActionRow label="What can be done about the wait" actions={commandsIn(why.sentence).flatMap((each) => actionFor(each, about) ?? [])} />
         </>
       )}
-      {shown.length > 0 && (
+      {why.facts.length > 0 && (
         <ul className="why-facts">
-          {shown.map((fact, at) => (
-            <li key={at}>
-              <Sentence text={fact} about={about} />
-            </li>
-          ))}
-          {why.facts.length > facts && (
-            <li>
-              <button type="button" className="link-button" aria-expanded={all} onClick={() => setAll(!all)}>
-                {all ? "show less" : `and ${why.facts.length - shown.length} more`}
-              </button>
-            </li>
-          )}
+          <FirstRows rows={why.facts} shown={facts}>
+            {(fact, at) => (
+              <li key={at}>
+                <Sentence text={fact} about={about} />
+              </li>
+            )}
+          </FirstRows>
         </ul>
       )}
       {why.output.length > 0 && <Output lines={why.output} subject={subject} />}

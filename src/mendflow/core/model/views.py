@@ -294,7 +294,7 @@ class Reason(View, frozen=True):
     """The reason of something's present state: one sentence, then the facts behind it, most telling first. `output` is
     the end of what a failed job printed. `stuck`: a job waits that no pilot there is could ever take. `until`: it waits
     in a retry level, and is tried again then. `needs_limit`: it is stuck at a named limit, which an administrator
-    sets."""
+    sets. `items`: those of the case that the sentence and the facts name, by what they are called there."""
 
     subject: str
     state: str
@@ -304,6 +304,7 @@ class Reason(View, frozen=True):
     stuck: bool = False
     needs_limit: bool = False
     until: Instant = 0
+    items: dict[str, ItemId] = {}
 
 
 ChangeKind = Literal["case", "item", "user-task", "alert", "message", "repair"]

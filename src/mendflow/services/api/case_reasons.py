@@ -1,14 +1,15 @@
 """Why a case is in its present state."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import msgspec
 
 from mendflow.core.engine.partial_results import PartialResult, partial_in_case, removal_reason, tolerated_items
 from mendflow.core.engine.state import Structure
-from mendflow.core.model.ids import without_item
+from mendflow.core.model.ids import ItemId, without_item
+from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.values import Value, file_of
-from mendflow.core.model.views import CaseView, Reason
+from mendflow.core.model.views import CaseView, ItemView, Reason
 from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import duration, size
 from mendflow.services.api.case_queries import CaseQueries
@@ -40,19 +41,21 @@ async def why_case(
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
         took = f" after {duration(case.ended_at - case.started_at)}"
-        lost = f"; {_failed(case)}, and the flow went on" if case.status == "completed" and _failed(case) else ""
+        failed = f"; {_failed(case)}, and the flow went on" if case.status == "completed" and _failed(case) else ""
+        lost, removed = await _lost_items(domain, case), await _removed_items(domain, case)
         facts = [
             *_work_done(case),
-            *await _incomplete(domain, case),
+            *await _incomplete(domain, case, lost),
             *await mended_facts(domain, shown, case),
             *_outputs(case),
-            *await _removed_items(domain, case),
+            *_removal_facts(case, removed),
         ]
         return Reason(
             subject=case.id,
             state=case.status,
-            sentence=f"case {case.id} {_ENDS[case.status]}{took}{said}{lost}.",
+            sentence=f"case {case.id} {_ENDS[case.status]}{took}{said}{failed}.",
             facts=facts,
+            items=named_items([*lost, *removed], facts),
         )
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
@@ -61,13 +64,14 @@ async def why_case(
     for item in live if not case.stopped else [item for item in live if item.kind != "job"]:
         told = await why_item(item.item)
         facts.append(told.sentence)
+    lost, removed = await _lost_items(domain, case), await _removed_items(domain, case)
     facts += [
-        *await _incomplete(domain, case),
+        *await _incomplete(domain, case, lost),
         *await mended_facts(domain, shown, case),
         *_disk_problems(server),
         *_own_work(server, case),
         *_hold_sentences(case),
-        *await _removed_items(domain, case),
+        *_removal_facts(case, removed),
     ]
     state, sentence = "running", f"case {case.id} is running{_at_work(running, waiting)}."
     if case.tasks and not running:
@@ -78,7 +82,14 @@ async def why_case(
         state = "stopped"
         still = f", {running} still run" if running else ""
         sentence = f"case {case.id} is stopped ({waiting} waiting{still}); `mendflow resume {case.id}` continues it."
-    return Reason(subject=case.id, state=state, sentence=sentence, facts=facts)
+    items = named_items([*live, *lost, *removed], facts)
+    return Reason(subject=case.id, state=state, sentence=sentence, facts=facts, items=items)
+
+
+def named_items(items: Iterable[ItemView | DecisionView], texts: Sequence[str]) -> dict[str, ItemId]:
+    """Those of the items that the texts name, by what they are called there."""
+    text = "\n".join(texts)
+    return {each.shown: each.item for each in items if each.item is not None and each.shown in text}
 
 
 def _failed(case: CaseView) -> str:
@@ -106,12 +117,17 @@ async def _why_case_failed(domain: CaseQueries, case: CaseView) -> Reason:
     failed = [item for item in found if item.fault and item.item not in tolerated]
     first = next((item for item in failed if item.fault and item.fault.message == said), None)
     others = [(item, item.fault.message) for item in failed if item.fault and item is not first]
-    facts = [f"{item.shown}: {without_item(message, item.item)}" for item, message in others]
-    facts = [*facts[:FAILED_SHOWN], *_work_done(case), *await _removed_items(domain, case)]
+    removed = await _removed_items(domain, case)
+    facts = [f"{item.shown}: {without_item(message, item.item)}" for item, message in others[:FAILED_SHOWN]]
+    if (more := len(others) - FAILED_SHOWN) > 0:
+        least = "at least " if len(found) == LOST_READ else ""
+        facts.append(f"and {least}{more:,} more: `mendflow items {case.id} --state failed`")
+    facts += [*_work_done(case), *_removal_facts(case, removed)]
     printed = explanations.last_lines(first.log_tail or (first.fault.log_tail if first.fault else "")) if first else []
     what = f"{first.shown}: {without_item(said, first.item)}" if first else said
     sentence = f"case {case.id} failed after {duration(case.ended_at - case.started_at)}: {what}"
-    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed)
+    items = named_items([*failed, *removed], [sentence, *facts])
+    return Reason(subject=case.id, state=case.status, sentence=sentence, facts=facts, output=printed, items=items)
 
 
 _ENDS = {"completed": "has completed", "cancelled": "was cancelled"}
@@ -177,27 +193,37 @@ def _hold_sentences(case: CaseView) -> list[str]:
     return [suspensions.sentence(case.id, [hold]) for hold in case.holds]
 
 
-async def _removed_items(domain: CaseQueries, case: CaseView) -> list[str]:
-    """Items that somebody removed, with the reason that was given; others were cancelled because of them."""
+async def _removed_items(domain: CaseQueries, case: CaseView) -> list[ItemView]:
+    """Items that somebody removed; others were cancelled because of them."""
     if not any(count.cancelled for count in case.counts):
         return []
-    told = []
-    for item in await domain.items(case.id, state="cancelled", limit=100):
-        reason = removal_reason(item)
-        told += [f"{item.shown} was cancelled: {reason}"] if reason else []
-    return told[:REMOVED_SHOWN]
+    return [item for item in await domain.items(case.id, state="cancelled", limit=100) if removal_reason(item)]
 
 
-async def _incomplete(domain: CaseQueries, case: CaseView) -> list[str]:
+def _removal_facts(case: CaseView, removed: Sequence[ItemView]) -> list[str]:
+    """What was removed, with the reason that was given."""
+    told = [f"{item.shown} was cancelled: {removal_reason(item)}" for item in removed[:REMOVED_SHOWN]]
+    more = len(removed) - REMOVED_SHOWN
+    return [*told, f"and {more} more: `mendflow items {case.id} --state cancelled`"] if more > 0 else told
+
+
+async def _incomplete(domain: CaseQueries, case: CaseView, lost: Sequence[ItemView]) -> list[str]:
     """Told also while the case goes on: somebody who is asked about what it made has to know what that lacks."""
-    return [f"incomplete: {each.sentence}" for each in await partial_results(domain, case)]
+    return [f"incomplete: {each.sentence}" for each in await _lacking(domain, case, lost)]
 
 
 async def partial_results(domain: CaseQueries, case: CaseView) -> list[PartialResult]:
     """What the loops of a case lack."""
+    return await _lacking(domain, case, await _lost_items(domain, case))
+
+
+async def _lacking(domain: CaseQueries, case: CaseView, lost: Sequence[ItemView]) -> list[PartialResult]:
+    return partial_in_case(await domain.flow_of(case.id), case, lost) if lost else []
+
+
+async def _lost_items(domain: CaseQueries, case: CaseView) -> list[ItemView]:
     if not any(count.failed or count.cancelled for count in case.counts):
         return []
-    lost = [
+    return [
         item for state in ("failed", "cancelled") for item in await domain.items(case.id, state=state, limit=LOST_READ)
     ]
-    return partial_in_case(await domain.flow_of(case.id), case, lost)

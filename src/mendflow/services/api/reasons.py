@@ -16,7 +16,7 @@ from mendflow.core.results.reuse_checks import why_run
 from mendflow.core.scheduling import explanations
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.services.api.case_queries import CaseQueries
-from mendflow.services.api.case_reasons import partial_results, why_case
+from mendflow.services.api.case_reasons import named_items, partial_results, why_case
 from mendflow.services.api.domain_reasons import call_with_way, with_way
 from mendflow.services.api.job_reasons import why_job_is_so
 from mendflow.services.api.repaired_jobs import ShownValues, find_repaired, origin_sentence
@@ -233,10 +233,11 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
     held = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.ABORT]
     if told.state in ("running", "stopped", "asked") and held and told.subject == held[0].about:
         fields |= {"state": "held", "sentence": _held_sentence(held[0])}
+        named = {each.shown for each in held}
         fields["facts"] = [
             *(f"{each.shown}: {_fault_text(each)}" for each in held[1:]),
             *_ways_on(held[0]),
-            *told.facts,
+            *(fact for fact in told.facts if fact.partition(": it failed: ")[0] not in named),
         ]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
         offers = "tells what rules did in vain" if newest.tried else "offers a rule"
@@ -255,6 +256,8 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
     chooses = [each for each in repairs if each.state == "waiting" and each.type is ExceptionType.SELECTION]
     if told.state not in ("completed", "failed", "cancelled"):
         fields["facts"] = [*(_choice_sentence(each) for each in chooses), *fields["facts"]]
+    of_case = [each for each in repairs if each.about == told.subject]
+    fields["items"] = told.items | named_items(of_case, [fields["sentence"], *fields["facts"]])
     return Explanation(**fields, repairs=list(repairs))
 
 

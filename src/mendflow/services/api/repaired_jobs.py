@@ -70,7 +70,8 @@ async def mended_facts(domain: CaseQueries, shown: ShownValues, case: CaseView) 
             told += await _taken_over(domain, shown, item)
         is_whole = is_whole and len(items) < LOOKED_AT
     more = len(told) - TOLD_MAX
-    others = [f"mended: and {more:,} more" if is_whole else f"mended: and at least {more:,} more"] if more > 0 else []
+    least = "" if is_whole else "at least "
+    others = [f"mended: and {least}{more:,} more: `mendflow history {case.id}`"] if more > 0 else []
     return [*(f"mended: {each}" for each in told[:TOLD_MAX]), *others]
 
 

@@ -3,6 +3,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useRef, useState } from "react";
 import { Button, GridList, GridListItem, isTextDropItem, useDragAndDrop } from "react-aria-components";
+import { usePhone } from "@/app/screen-widths";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ErrorState } from "@/components/states-of-page";
@@ -48,9 +49,12 @@ function byNeed(bricks: readonly Brick[]): Brick[] {
 /** `isNamed`: it has the name by which rules know it, and keeps that. */
 export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; type: string; variables: Record<string, string>; values: readonly CaseValue[]; onChange: (draft: ExletDraft) => void }) {
   const { draft, type } = props;
+  const phone = usePhone();
   const latest = useRef(draft);
   latest.current = draft;
   const [open, setOpen] = useState<string | null>(draft.steps[0]?.id ?? null);
+  // What was added by its button, which may be far from the canvas: its form is gone to.
+  const [added, setAdded] = useState<string | null>(null);
   const primitives = useQuery(primitivesQuery);
   const bricks = byNeed([...(primitives.data ?? []).filter((each) => each.types.includes(type as ExceptionType)), RUN, WAIT]);
   const [sought, setSought] = useState("");
@@ -64,10 +68,11 @@ export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; 
     retry: false,
   });
   const put = (steps: ExletStep[]) => props.onChange(props.isNamed ? { ...latest.current, steps } : withSteps(latest.current, steps));
-  const insert = (primitive: string, at = latest.current.steps.length) => {
+  const insert = (primitive: string, at = latest.current.steps.length): string => {
     const step = newStep(primitive);
     put(latest.current.steps.toSpliced(at, 0, step));
     setOpen(step.id);
+    return step.id;
   };
   const palette = useDragAndDrop({ getItems: (keys) => [...keys].map((key) => ({ [KIND]: String(key), "text/plain": String(key) })) });
   const canvas = useDragAndDrop({
@@ -106,7 +111,7 @@ export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; 
                 <strong>{titleOf(brick.primitive)}</strong>{" "}
                 <span className="muted" title={brick.about}>{WORDS[brick.primitive] ?? brick.about}</span>
               </span>
-              <Button className="icon-button" aria-label={`Add ${titleOf(brick.primitive)}`} onPress={() => insert(brick.primitive)}>
+              <Button className="icon-button" aria-label={`Add ${titleOf(brick.primitive)}`} onPress={() => setAdded(insert(brick.primitive))}>
                 <Icon name="plus" size={14} />
               </Button>
             </GridListItem>
@@ -118,7 +123,7 @@ export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; 
         <GridList
           aria-labelledby="canvas-head"
           items={draft.steps.map((each, at) => ({ ...each, at, open: each.id === open }))}
-          dependencies={[open, draft.steps]}
+          dependencies={[open, added, draft.steps]}
           dragAndDropHooks={canvas.dragAndDropHooks}
           selectionMode="none"
           keyboardNavigationBehavior="tab" // the arrows stay in the text that is written in a step
@@ -137,7 +142,7 @@ export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; 
                 <Button className="icon-button" aria-label={`Move step ${step.at + 1} up`} isDisabled={step.at === 0} onPress={() => move(step.at, -1)}><Icon name="up" size={14} /></Button>
                 <Button className="icon-button" aria-label={`Remove step ${step.at + 1}`} onPress={() => put(draft.steps.filter((each) => each.id !== step.id))}><Icon name="close" size={14} /></Button>
               </div>
-              {step.open && <StepForm step={step} variables={props.variables} values={props.values} brick={bricks.find((each) => each.primitive === step.do)} onChange={(next) => put(latest.current.steps.map((each) => (each.id === step.id ? next : each)))} />}
+              {step.open && <StepForm step={step} comesTo={step.id !== added ? undefined : phone ? "start" : "nearest"} variables={props.variables} values={props.values} brick={bricks.find((each) => each.primitive === step.do)} onChange={(next) => put(latest.current.steps.map((each) => (each.id === step.id ? next : each)))} />}
             </GridListItem>
           )}
         </GridList>

@@ -1,5 +1,5 @@
 /** The settings of a step, as its JSON Schema says; each can also be an expression over the context. */
-import { useState } from "react";
+import { useEffect, useRef, useState } from "react";
 import { Field } from "@/components/field";
 import { Icon } from "@/components/icon";
 import { ownProperty } from "@/components/own-properties";
@@ -33,7 +33,28 @@ function settingsIn(schema: JsonSchema): Setting[] {
   });
 }
 
-export function StepForm(props: { step: ExletStep; brick: { schema: JsonSchema } | undefined; variables: Record<string, string>; values: readonly CaseValue[]; onChange: (step: ExletStep) => void }) {
+interface StepFormProps {
+  step: ExletStep;
+  brick: { schema: JsonSchema } | undefined;
+  variables: Record<string, string>;
+  values: readonly CaseValue[];
+  onChange: (step: ExletStep) => void;
+}
+
+/** `comesTo`: it was added just now, and somebody wants to fill it in: it comes there in the view, and its first field has the focus. */
+export function StepForm({ comesTo, ...props }: StepFormProps & { comesTo?: ScrollLogicalPosition }) {
+  const place = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const step = place.current?.closest<HTMLElement>(".step");
+    if (!comesTo || !step) return;
+    const first = place.current?.querySelector<HTMLElement>("input, select, textarea") ?? step.querySelector<HTMLElement>(".step-name");
+    first?.focus({ preventScroll: true });
+    step.scrollIntoView({ block: comesTo });
+  }, [comesTo]);
+  return <div ref={place}><StepFields {...props} /></div>;
+}
+
+function StepFields(props: StepFormProps) {
   const { step, brick } = props;
   const [every, setEvery] = useState(false);
   if (!brick) return null;

@@ -152,7 +152,7 @@ function Failed({ left, right }: { left: string; right: string }) {
           {found.some((items) => items.length > FAILED_SHOWN) && (
             <tr>
               {found.map((items, side) => (
-                <td key={side}>{items.length > FAILED_SHOWN && <span className="muted">and more</span>}</td>
+                <td key={side}>{items.length > FAILED_SHOWN && <Link to="/cases/$case" params={{ case: side ? right : left }} search={{ view: "items", state: "failed" }}>and more: all that failed</Link>}</td>
               ))}
             </tr>
           )}

@@ -1,6 +1,7 @@
 /** Above a case that has failed, or waits for a person: the repairs that were tried and did not help. */
 import { personText } from "@/components/person-text";
 import { Link } from "@tanstack/react-router";
+import { FirstRows } from "@/components/and-more";
 import { plural } from "@/components/format";
 import type { DecisionView } from "@/components/recovery/queries";
 import { ruleWords, treeKey } from "@/components/recovery/rule-walk";
@@ -36,7 +37,8 @@ export function TriedInVain({ repairs }: { repairs: readonly DecisionView[] }) {
   if (!found.length) return null;
   return (
     <ul className="stack tight" aria-label="What was tried">
-      {found.slice(0, SHOWN).map(({ decision, count }) => (
+      <FirstRows rows={found} shown={SHOWN}>
+        {({ decision, count }) => (
         <li key={[decision.type, decision.rules, decision.tree, decision.rule, decision.exlet].join(" ")}>
           {decision.rules && decision.rule !== null ? (
             <>
@@ -47,7 +49,8 @@ export function TriedInVain({ repairs }: { repairs: readonly DecisionView[] }) {
           )}{" "}
           {count === 1 ? "once" : plural(count, "time")} and did not help.
         </li>
-      ))}
+        )}
+      </FirstRows>
     </ul>
   );
 }

@@ -144,11 +144,17 @@ function Handled({ group }: { group: FailureGroup }) {
       , <TakenUpByPeople group={group} />
     </>
   );
+  const more = others.length > 0 && (
+    <>
+      {" "}
+      <Link to="/failures/$group" params={{ group: group.id }}>and {others.length} more</Link>
+    </>
+  );
   if (!first.rules) {
     return (
       <span>
         by hand: {first.exlet || "nothing"} {helped}
-        {others.length > 0 && ` and ${others.length} more`}
+        {more}
         {people}
       </span>
     );
@@ -157,8 +163,8 @@ function Handled({ group }: { group: FailureGroup }) {
     <span>
       <Link to="/rules/$name" params={{ name: first.rules }} search={{ tree: treeKey(group.type, first.tree), rule: first.rule }} title={`${first.exlet}: ${Object.entries(first.results).map(([word, count]) => `${count} ${word}`).join(", ")}`}>
         {first.exlet || "nothing"} {helped}
-        {others.length > 0 && ` and ${others.length} more`}
       </Link>
+      {more}
       {people}
     </span>
   );

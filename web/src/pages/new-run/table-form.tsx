@@ -4,6 +4,7 @@ import { useMemo, useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { writeExactly } from "@/api/exact-json";
 import { useRefresh } from "@/components/acts";
+import { FirstRows } from "@/components/and-more";
 import { takeChosen } from "@/components/chosen-files";
 import { useInvalidFieldFocus } from "@/components/invalid-field-focus";
 import { AreaField } from "@/components/form-fields";
@@ -109,8 +110,7 @@ export function TableForm({ flow }: { flow: FlowToRun }) {
         )}
         {problems.length > 1 && (
           <ul className="plain-list" aria-label="Problems of the table">
-            {problems.slice(0, PROBLEMS_SHOWN).map((each) => <li key={each} className="field-problem">{each}</li>)}
-            {problems.length > PROBLEMS_SHOWN && <li className="muted">and {problems.length - PROBLEMS_SHOWN} more</li>}
+            <FirstRows rows={problems} shown={PROBLEMS_SHOWN}>{(each) => <li key={each} className="field-problem">{each}</li>}</FirstRows>
           </ul>
         )}
         {rows.length > 0 && (

@@ -7,6 +7,7 @@ import { useState } from "react";
 import { api, ask, type Schemas } from "@/api/client";
 import { useMayAll } from "@/api/session";
 import { useAct, useQuestion, useRefresh } from "@/components/acts";
+import { FirstRows } from "@/components/and-more";
 import { ConfirmDialog } from "@/components/dialog";
 import { DetailsPane } from "@/components/drawer";
 import { exact, plural, zone } from "@/components/format";
@@ -77,12 +78,13 @@ function BackfillDialog({ schedule, open, onClose }: { schedule: Schedule; open:
           {plan && <p role="status">{missing ? `${plural(missing, "case")} would be started, one for each of these times:` : "No due time in between lacks its case."}</p>}
           {plan && (
             <ul className="plain-list" aria-label="Due times">
-              {plan.times.slice(0, 100).map((each) => (
-                <li key={each.due} title={exact(each.due)}>
-                  <Moment at={each.due} timezone={shownZone(schedule.spec)} /> {each.case ? <span className="muted">has {each.case}</span> : ""}
-                </li>
-              ))}
-              {plan.times.length > 100 && <li className="muted">and {plan.times.length - 100} more</li>}
+              <FirstRows rows={plan.times} shown={100}>
+                {(each) => (
+                  <li key={each.due} title={exact(each.due)}>
+                    <Moment at={each.due} timezone={shownZone(schedule.spec)} /> {each.case ? <span className="muted">has {each.case}</span> : ""}
+                  </li>
+                )}
+              </FirstRows>
             </ul>
           )}
         </div>

@@ -5,7 +5,7 @@ import { api, ask } from "@/api/client";
 import { exactFlowQuery, flowsQuery } from "@/api/queries";
 import { useRefresh } from "@/components/acts";
 import { ConfirmDialog } from "@/components/dialog";
-import { zone } from "@/components/format";
+import { plural, zone } from "@/components/format";
 import { useInvalidFieldFocus } from "@/components/invalid-field-focus";
 import { SelectField, TextField, TimeField } from "@/components/form-fields";
 import { readTime, TIME_PROBLEM, writeTime } from "@/components/quantities";
@@ -22,6 +22,9 @@ import { RhythmFields, ZoneField } from "./rhythm-fields";
 import { CATCH_UP, catchUpText, OVERLAP, overlapProblem, overlapText, type CatchUp, type Overlap } from "./what-it-does";
 
 type How = "cron" | "every";
+
+/** So many inputs are shown at once; of more, those that have a default are folded away, so that it is seen when cases start. */
+const UNFOLDED_MAX = 2;
 
 interface Props {
   open: boolean;
@@ -54,14 +57,34 @@ function Inputs({ view, given, act, tried, refusals, onValues }: InputsProps) {
     setTold(said);
     queueMicrotask(() => onValues(values, complete));
   }
+  const ordered = orderOf(inputs);
+  // Said when the dialog was opened: a field stays where it is while it is filled in.
+  const [folded] = useState(() => new Set(ordered.length > UNFOLDED_MAX ? ordered.flatMap(([name, wanted]) => (wanted.required || Object.hasOwn(given, name) ? [] : [name])) : []));
+  const problemOf = (name: string) => refusals[name] ?? (tried || drafts[name] ? problems[name] : null);
+  const field = ([name, wanted]: (typeof ordered)[number]) => (
+    <ValueField key={name} name={name} wanted={wanted} isSize={sizes.has(name)} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} onStoring={(file) => setStoring(name, file)} problem={problemOf(name)} />
+  );
   return (
     <>
-      {orderOf(inputs).map(([name, wanted]) => (
-        <ValueField key={name} name={name} wanted={wanted} isSize={sizes.has(name)} draft={drafts[name] ?? ""} onChange={(draft) => set(name, draft)} onStoring={(file) => setStoring(name, file)} problem={refusals[name] ?? (tried || drafts[name] ? problems[name] : null)} />
-      ))}
+      {ordered.filter(([name]) => !folded.has(name)).map(field)}
+      {folded.size > 0 && (
+        <details className="more-settings" open={[...folded].some(problemOf) || undefined}>
+          <summary>{plural(folded.size, "input")} with {folded.size === 1 ? "a default" : "defaults"}: {ordered.flatMap(([name]) => (folded.has(name) ? [name] : [])).join(", ")}</summary>
+          <div className="stack">{ordered.filter(([name]) => folded.has(name)).map(field)}</div>
+        </details>
+      )}
       <WaitsForFiles act={act} storing={storing} />
     </>
   );
+}
+
+/** How many inputs a flow has, and how many of them need a value. */
+export function inputsText(inputs: Readonly<Record<string, { required?: boolean }>>): string {
+  const all = Object.values(inputs);
+  const needed = all.filter((each) => each.required).length;
+  if (!all.length) return "It has no inputs.";
+  const which = needed === 0 ? "each with a default" : needed === all.length ? "all needed" : `${needed} needed`;
+  return `It has ${plural(all.length, "input")}, ${all.length === 1 ? (needed ? "which is needed" : "with a default") : which}.`;
 }
 
 export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
@@ -88,6 +111,7 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
   };
   const isKnown = flows.data?.some((each) => each.name === flow) ?? false;
   const view = useQuery({ ...exactFlowQuery(flow), enabled: open && isKnown });
+  const inputNames = Object.keys(view.data?.flow?.inputs ?? {});
   const everyMs = readTime(every);
   const when = { cron: how === "cron" ? cron.trim() : "", every_ms: how === "every" ? (everyMs ?? 0) : 0, timezone: how === "cron" ? timezone : undefined, starts_at: spec?.starts_at, ends_at: spec?.ends_at };
   const due = useDueTimes(when);
@@ -108,7 +132,25 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
       will={
         <div className="stack">
           {!spec && <TextField label="Name" required value={name} onChange={setName} placeholder="nightly" problem={tried && !name.trim() ? "A name is needed" : null} />}
-          <TextField label="Flow" required value={flow} onChange={chooseFlow} among={(flows.data ?? []).map((each) => each.name)} problem={flow && flows.data && !isKnown ? `There is no flow ${flow}` : tried && !flow ? "A flow is needed" : null} hint="Which one is started." />
+          <TextField label="Flow" required value={flow} onChange={chooseFlow} among={(flows.data ?? []).map((each) => each.name)} problem={flow && flows.data && !isKnown ? `There is no flow ${flow}` : tried && !flow ? "A flow is needed" : null} hint={view.data ? `Which one is started. ${inputsText(view.data.flow?.inputs ?? {})}` : "Which one is started."} />
+          {inputNames.length > 0 && (
+            <section className="stack" aria-label={`Inputs of ${flow}`}>
+              <h3>What each case is given: inputs of {flow}</h3>
+              <Inputs
+                key={flow}
+                view={view.data as FlowView}
+                given={spec?.inputs ?? {}}
+                act={act}
+                tried={tried}
+                refusals={refusedInputs(refused, inputNames).of}
+                onValues={(values, complete) => {
+                  setInputs(values);
+                  setInputsComplete(complete);
+                }}
+              />
+              <DueInputs inputs={inputs} values={due.values ?? {}} name={name.trim()} />
+            </section>
+          )}
           <div className="two-fields">
             <SelectField label="When" value={how} onChange={setHow} choices={[["cron", "At times of the clock"], ["every", "At intervals"]]} />
             {how === "every" ? <TimeField label="Interval" value={every} onChange={setEvery} problem={flawOf("every") ?? (tried && !everyMs ? TIME_PROBLEM : undefined)} hint="Such as 15 min or 6 h." /> : <ZoneField value={timezone} onChange={setTimezone} problem={flawOf("timezone")} />}
@@ -122,24 +164,6 @@ export function ScheduleDialog({ open, onClose, onMade, spec }: Props) {
             <SelectField label="While an earlier case runs" value={overlap} onChange={setOverlap} choices={OVERLAP} problem={overlapProblem(overlap, catchUp)} hint={overlapText(overlap, catchUp)} />
             <SelectField label="After a time without a server, start" value={catchUp} onChange={setCatchUp} choices={CATCH_UP} hint={catchUpText(catchUp)} />
           </div>
-          {view.data && Object.keys(view.data.flow?.inputs ?? {}).length > 0 && (
-            <>
-              <h3>Inputs of {flow}</h3>
-              <DueInputs inputs={inputs} values={due.values ?? {}} name={name.trim()} />
-              <Inputs
-                key={flow}
-                view={view.data as FlowView}
-                given={spec?.inputs ?? {}}
-                act={act}
-                tried={tried}
-                refusals={refusedInputs(refused, Object.keys(view.data.flow?.inputs ?? {})).of}
-                onValues={(values, complete) => {
-                  setInputs(values);
-                  setInputsComplete(complete);
-                }}
-              />
-            </>
-          )}
         </div>
       }
       onAct={async () => {
