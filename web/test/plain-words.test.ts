@@ -20,8 +20,15 @@ test("a word that is a state asks for that state, and the others for the case", 
   expect(asCondition("failed align", ITEM_NAMES, ITEM_PLACES)).toContain("state == 'failed' && (text.contains('align')");
 });
 
+test("the text of a message is looked for, whatever it is made of", () => {
+  const message = cases("cat: x.txt: No such file (exit code 1)");
+  expect(message).toBe("cat: x.txt: No such file (exit code 1)".split(" ").map((word) => `text.contains('${word.toLowerCase()}')`).join(" && "));
+  expect(cases("it failed: Killed!")).toBe("text.contains('it') && text.contains('failed:') && text.contains('killed!')");
+  expect(cases("the job failed twice")).toContain("(status == 'failed' || text.contains('failed'))");
+});
+
 test("a condition stays what it is", () => {
-  for (const typed of ["flow == 'align'", "id.contains('x')", "status in ['failed']", "!for_person", "for_person", ""]) expect(cases(typed)).toBe(typed);
+  for (const typed of ["flow == 'align'", "id.contains('x')", "status in ['failed']", "!for_person", "for_person", "(for_person)", "city=Bern", ""]) expect(cases(typed)).toBe(typed);
 });
 
 test("an item is found that has each of the words", () => {
