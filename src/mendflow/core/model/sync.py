@@ -175,6 +175,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache_version: int = 0  # the cache's version; 0: no cache
     neighbours: int = 0  # the mark of the neighbours that it knows
     submission: str = ""  # its name in a batch system, if it was submitted
+    submission_secret: str = ""  # what it was given under this name, and nobody else was
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
     leaves: str = ""  # why it leaves, one of LEAVE_REASONS
     logs: list[LogPart] = []  # what it was asked for
@@ -195,6 +196,7 @@ def sync_flaw(request: SyncRequest) -> str:
         if not 0 <= number <= NUMBER_MAX:  # false for NaN
             return f"{name} is {number}"
     texts = {"pilot": request.pilot, "host": request.host, "site": request.site, "submission": request.submission}
+    texts |= {"submission_secret": request.submission_secret}
     texts |= {"leaves": request.leaves, "system": has.system, "machine": has.machine, "runtime": has.runtime}
     for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():

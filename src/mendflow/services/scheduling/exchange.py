@@ -49,6 +49,7 @@ from mendflow.services.scheduling.pilot_records import NO_TOKEN, GrantedAttempt,
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
 from mendflow.services.scheduling.secret_service import SecretService
+from mendflow.services.scheduling.submission_claims import SubmissionClaims, is_news
 from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
@@ -89,6 +90,7 @@ class Exchange:
         self._hub = meta.hub
         self._relay = relay
         self._sites = sites
+        self._claims = SubmissionClaims(sites, notices) if sites is not None else None
         self._assigner = Assigner(meta, clock, limits, secrets)
         self._limits = limits
         self._drains = drains
@@ -148,13 +150,15 @@ class Exchange:
         if self._drains is not None and self._relay is not None and request.pilot not in self._meta.pilots:
             await self._drains.look(request.pilot)
         pilot = await self._admit(request, who)
+        if self._claims is not None and request.submission and not request.front:
+            request = await self._claims.check(pilot, request, who)
         if request.serial <= pilot.newest:
             return SyncAnswer(serial=request.serial, lease_ms=0)  # a newer request, which said more, came first
         if self._relay is not None:
             self._relay.check_promise()
             if not request.front and (pilot.front or not pilot.seen_at):
                 self._relay.pilot_arrived(pilot.id, request.serial)
-        if request.submission and self._sites is not None and _is_news(pilot, request):
+        if request.submission and self._sites is not None and is_news(pilot, request):
             self._sites.pilot_reported(request)
         pilot.drained = self._drains.sentence(pilot.id) if self._drains is not None else ""
         lacked_room = pilot.lacks_room
@@ -428,13 +432,6 @@ class Exchange:
         tail = self._meta.log_tail(job.id)
         events = job_lifecycle.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why, log_tail=tail)
         await self._ends.end(job, events)
-
-
-def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:
-    """Whether a submitted pilot arrives, leaves, or reports that it cannot work; the server that it is connected to
-    reports that."""
-    comes = pilot.submission != request.submission
-    return not request.front and (comes or request.leaving or bool(request.unfit))
 
 
 def _staged_ahead(attempts: Sequence[AttemptStatus], slots: int) -> set[JobId]:

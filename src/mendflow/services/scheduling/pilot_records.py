@@ -6,7 +6,7 @@ jobs."""
 
 import asyncio
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from mendflow.core.model.data import CacheUpdate
 from mendflow.core.model.ids import Instant, JobId, PilotId
@@ -34,6 +34,14 @@ class PilotNames(Protocol):
     def release(self, pilot: PilotId) -> None:
         """The pilot has left, or is lost."""
         ...
+
+
+class SubmissionClaim(NamedTuple):
+    """What a pilot says of its submission, and whether that is so."""
+
+    name: str
+    secret: str
+    holds: bool
 
 
 class GrantedAttempt:
@@ -86,6 +94,7 @@ class PilotRecord:
         self.is_unfit = False  # it takes no job ever again, and only delivers its results
         self.projects: frozenset[str] | None = None  # those that it works for; None: all
         self.submission = ""  # the name under which it was submitted to a batch system
+        self.claim: SubmissionClaim | None = None  # what it last said of that
         self.cache: CacheUpdate | None = None  # how it is shared; its content is in the queue
         self.cache_asked = -1  # the version of it that the pilot was asked about
         self.wants_jobs = False  # our queue had fewer jobs for it than it wanted
