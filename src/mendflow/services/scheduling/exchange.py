@@ -45,7 +45,7 @@ from mendflow.services.scheduling.facts import (
     SubmittedPilots,
 )
 from mendflow.services.scheduling.limit_service import LimitService
-from mendflow.services.scheduling.pilot_records import NO_TOKEN, GrantedAttempt, PilotNames, PilotRecord
+from mendflow.services.scheduling.pilot_records import NO_TOKEN, PilotNames, PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
 from mendflow.services.scheduling.secret_service import SecretService
@@ -59,6 +59,9 @@ _EXPIRY_CHECK_MS = 200
 _IN_SLOT = frozenset({"running", "suspended", "ending"})
 UNCLAIMED_MS = 250
 """A pilot is answered after this time if other servers do not answer for its attempts or reports."""
+
+REPORTS_A_TURN = 100
+"""After so many reports of one pilot others get a turn."""
 
 IDLE_ASK_MS = 1_000
 """A pilot that was answered without a job asks again within this time."""
@@ -271,7 +274,9 @@ class Exchange:
     # Reports
 
     async def _take_reports(self, pilot: PilotRecord, reports: Iterable[AttemptReport], draft: AnswerBuilder) -> None:
-        for report in reports:
+        for place, report in enumerate(reports, 1):
+            if place % REPORTS_A_TURN == 0:
+                await asyncio.sleep(0)
             if pilot.knows_accepted(report.job, report.fence):
                 draft.accepted.append(AttemptRef(report.job, report.fence))
                 continue
@@ -315,7 +320,7 @@ class Exchange:
                     pilot.hear_log(beat.job, mask.mask(beat.log_tail))
         self._hub.publish(AttemptHeartbeats([beat.job for beat in request.running if beat.job in named]))
         named |= self._held_reports(pilot, unjudged)
-        for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:
+        for id in [id for id, held in pilot.held.items() if id not in named and held.was_delivered(request)]:
             if id in pilot.held:
                 await self._take_back(pilot, id, request.leaves if request.leaving else None)
 
@@ -441,7 +446,3 @@ def _staged_ahead(attempts: Sequence[AttemptStatus], slots: int) -> set[JobId]:
         return set()
     free = slots - sum(each.state in _IN_SLOT for each in attempts)
     return set(staging[max(0, free) :])
-
-
-def _was_delivered(held: GrantedAttempt, request: SyncRequest) -> bool:
-    return held.since is not None and request.heard >= held.since

@@ -60,6 +60,10 @@ class GrantedAttempt:
         self.measures: Measurements | None = None
         self.values: dict[str, Value] | None = None
 
+    def was_delivered(self, request: SyncRequest) -> bool:
+        """Whether the pilot had read the answer that granted it when it sent this."""
+        return self.since is not None and request.heard >= self.since
+
     def hear(self, beat: AttemptStatus, *, ahead: bool = False) -> bool:
         """Record a report; whether the attempt has started or stopped running by that. `ahead`: it is made ready while
         it has no slot."""
