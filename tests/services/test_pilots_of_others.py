@@ -101,15 +101,16 @@ async def test_the_name_of_an_idle_pilot_is_its_tokens_after_a_restart(domain: D
     await until_released(domain, "gone")
     server = domain._server
     await restarted(server)
-    with pytest.raises(Forbidden, match="belongs to the token 'ann'"):
+    with pytest.raises(Forbidden, match="the name hers is taken") as refused:
         await domain.sync(request("hers", 1), who="eve")
+    assert "ann" not in refused.value.message, "whose it is does not concern others"
     await domain.sync(request("hers", 2), who="ann")
     await domain.sync(request("gone", 1), who="eve")  # who has left has no name any more
     await domain.sync(request("hers", 3, leaving=True), who="ann")
     await until_released(domain, "hers")
     await restarted(server)
     await domain.sync(request("hers", 1), who="eve")
-    with pytest.raises(Forbidden, match="belongs to the token 'eve'"):
+    with pytest.raises(Forbidden, match="the name gone is taken"):
         await domain.sync(request("gone", 3), who="ann")
 
 

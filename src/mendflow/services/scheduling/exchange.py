@@ -210,7 +210,7 @@ class Exchange:
             owner = await self._owners.claim(pilot.id, who)
             pilot.owner = owner if owner == who else ""  # whose pilot comes has claimed it here, and gives it back
         if owner != pilot.owner or not pilot.belongs_to(who):
-            raise Forbidden(f"pilot {request.pilot} belongs to the token {owner!r}; choose another --work folder")
+            raise Forbidden(f"the name {request.pilot} is taken by another token; choose another --work folder")
         return pilot
 
     async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> SyncAnswer:
