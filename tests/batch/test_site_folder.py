@@ -55,6 +55,19 @@ def test_the_bounds_of_logs_and_kept_folders_reach_the_pilots_of_a_site(tmp_path
     assert options.keep_failed == KeepLimits(age_ms=2 * 86_400_000, bytes=5 * 10**9, number=0)
 
 
+def test_the_secret_of_a_pilot_is_read_from_a_file_that_only_its_owner_reads(tmp_path: Path) -> None:  # SE-2
+    given = Site(name="t0", pilots=PilotSettings(python="/bin/echo"))
+    submission = PilotSubmission(name=NAME, purpose="jobs", planned_at=1, since=1, by="one")
+    launch = SiteFolders(tmp_path).prepare(given, submission, "proof of it")
+    subprocess.run(["/bin/sh", launch.script], check=True)
+    assert launch.secret.stat().st_mode & 0o777 == 0o600
+    assert "proof of it" not in launch.script.read_text()
+    printed = launch.log.read_text().split()
+    options = parse(["--server", "http://x", "--work", str(tmp_path), *printed[printed.index("--name") :]])
+    assert (options.name, options.name_secret) == (NAME, "proof of it")
+    assert str(launch.secret) in options.isolation.hidden
+
+
 def test_kept_folders_of_a_site_stay_as_long_as_the_site_says(tmp_path: Path) -> None:  # DU-4
     grounds = SiteFolders(tmp_path)
     usual, longer = site(), Site(name="t0", pilots=PilotSettings(python="/bin/true", keep_failed_ms=3 * 86_400_000))

@@ -156,13 +156,16 @@ async def test_an_unfit_pilot_says_why_and_ends_without_a_job(
 ) -> None:  # PJ-2
     job = await server.shell("true")
     checks = written(tmp_path, PilotChecks(executables=("no-such-program",), script="echo no licence; exit 1"))
-    pilot = hire("--checks", checks, "--name", "mendflow-a-1", "--site", "a")
+    secret = tmp_path / "secret"
+    secret.write_text("proof\n")
+    pilot = hire("--checks", checks, "--name", "mendflow-a-1", "--site", "a", "--name-secret-file", str(secret))
     assert await ended(pilot) == 3
     (request,) = server.ledger.requests
     assert (
         request.unfit.startswith("there is no program no-such-program on the PATH; ") and "no licence" in request.unfit
     )
     assert (request.submission, request.site, request.want, request.leaving) == ("mendflow-a-1", "a", 0, True)
+    assert request.submission_secret == "proof"
     assert job in server.ledger.waiting and not server.ledger.grants
 
 

@@ -1,13 +1,19 @@
 """Which of the jobs that a pilot has taken ahead begins first, and which of them may go back."""
 
+from pathlib import Path
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.ids import ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measurements, Resources
 from mendflow.core.model.sync import NOT_STARTED, AttemptStatus, Capacity
-from mendflow.pilot.agent.attempts import Attempts, HeldAttempt
+from mendflow.pilot.agent.agent import Agent
+from mendflow.pilot.agent.attempts import HELD_MAX, Attempts, HeldAttempt
+from mendflow.pilot.files.staging import FileStager
+from mendflow.pilot.files.work_folder import WorkFolder
 from mendflow.services.scheduling.pilot_records import GrantedAttempt as Heard
 
 
@@ -52,3 +58,12 @@ def test_pilot_and_server_take_the_same_for_begun(state: str) -> None:
     beat, heard = held.to_heartbeat(), Heard(since=1)
     heard.hear(AttemptStatus(beat.job, beat.fence, beat.state, beat.measures))
     assert held.was_reported_begun == heard.begun == (state not in NOT_STARTED)
+
+
+def test_a_pilot_asks_for_no_more_than_it_can_name(tmp_path: Path) -> None:
+    has = Capacity(slots=2 * HELD_MAX, cpus=1.0, memory_bytes=0, disk_bytes=0)
+    agent = Agent(WorkFolder(tmp_path), PilotId("p"), has, cast(FileStager, None))
+    assert agent.jobs_wanted(5.0) == HELD_MAX
+    for number in range(HELD_MAX - 2):
+        agent.attempts.add(HeldAttempt(JobId(f"case/{number}"), 1, Resources()))
+    assert agent.jobs_wanted(5.0) == 2

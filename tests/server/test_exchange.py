@@ -7,9 +7,11 @@ import msgspec
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.data import CACHE_FILES_MAX
 from mendflow.core.model.errors import Unreachable
-from mendflow.core.model.ids import PilotId
-from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.sync import ATTEMPTS_MAX, AttemptReport, SyncAnswer, SyncRequest
 from mendflow.server import pilot_exchange as pilots
 from mendflow.server.access import AccessControl
 from mendflow.server.app import create_app
@@ -64,6 +66,38 @@ async def test_a_malformed_request_is_told_so(
         told = await response.json()
     assert told["code"] == "invalid"
     assert said in told["message"]
+
+
+TOO_MANY: dict[str, object] = {
+    "running": [["x/1", 1, "running", {}]] * (ATTEMPTS_MAX + 1),
+    "reports": [["x/1", 1, {}]] * (ATTEMPTS_MAX + 1),
+    "logs": [["x/1", 1, 0]] * (ATTEMPTS_MAX + 1),
+    "cache": [1, 0, [["0" * 64, 1]] * (CACHE_FILES_MAX + 1)],
+}
+
+
+@pytest.mark.parametrize("unreadable", [False, True], ids=["well", "unreadable"])
+@pytest.mark.parametrize("field", TOO_MANY)
+async def test_a_request_with_more_than_a_pilot_can_have_is_refused(
+    served: HttpServer, http: aiohttp.ClientSession, field: str, unreadable: bool
+) -> None:  # SE-2
+    request = {**msgspec.to_builtins(sync_request(1)), field: TOO_MANY[field]}
+    if unreadable:
+        request["reports"] = [*request["reports"], ["x/2", 1, 5]]
+    async with http.post(f"{served.url}/api/v1/pilots/sync", data=msgspec.msgpack.encode(request)) as response:
+        assert response.status == 400
+        told = await response.json()
+    if not unreadable:  # else it may be the report that is told of
+        assert "of length <= 1" in told["message"] and told["fields"]["field"].startswith(f"$.{field}")
+
+
+async def test_others_are_answered_while_many_reports_are_read(domain: DomainUnderTest) -> None:
+    reports = tuple(AttemptReport(JobId(f"x/{number}"), 1, Outcome()) for number in range(1_000))
+    turns, reading = 0, asyncio.create_task(domain.sync(sync_request(1, reports=reports)))
+    while not reading.done():
+        await asyncio.sleep(0)
+        turns += 1
+    assert len((await reading).refused) == len(reports) and turns > 10
 
 
 async def test_a_report_that_cannot_be_read_fails_its_job_and_the_others_are_heard(

@@ -40,6 +40,20 @@ async def test_a_report_for_the_job_of_another_pilot_is_refused_and_told(domain:
     assert job.outcome is None and job.pilot == "hers"
 
 
+async def test_a_refused_report_is_told_once_for_each_pilot_and_for_none_of_other_projects(domain: Domain) -> None:
+    """SE-2"""
+    await start(domain)
+    (got,) = (await domain.sync(request("hers", 1, 1), who="ann")).jobs
+    forged = [AttemptReport(got.job, fence, Outcome(outputs="forged")) for fence in range(got.fence, got.fence + 5)]
+    answer = await domain.sync(request("visit-evil.example", 1, reports=forged, projects=("astro",)), who="eve")
+    assert len(answer.refused) == 5 and not await domain.notices()
+    for serial in (1, 2):
+        await domain.sync(request("his", serial, reports=forged, projects=("astro", "default")), who="bob")
+    await domain.sync(request("its", 1, reports=forged), who="joe")
+    told = [notice.message for notice in await domain.notices()]
+    assert len(told) == 2 and "not by its" in told[0] and "not by his" in told[1]
+
+
 async def test_a_pilot_that_names_the_job_of_another_has_lost_it_and_shows_no_log_of_it(domain: Domain) -> None:  # SE-2
     await start(domain)
     (got,) = (await domain.sync(request("hers", 1, 1), who="ann")).jobs
@@ -87,15 +101,16 @@ async def test_the_name_of_an_idle_pilot_is_its_tokens_after_a_restart(domain: D
     await until_released(domain, "gone")
     server = domain._server
     await restarted(server)
-    with pytest.raises(Forbidden, match="belongs to the token 'ann'"):
+    with pytest.raises(Forbidden, match="the name hers is taken") as refused:
         await domain.sync(request("hers", 1), who="eve")
+    assert "ann" not in refused.value.message, "whose it is does not concern others"
     await domain.sync(request("hers", 2), who="ann")
     await domain.sync(request("gone", 1), who="eve")  # who has left has no name any more
     await domain.sync(request("hers", 3, leaving=True), who="ann")
     await until_released(domain, "hers")
     await restarted(server)
     await domain.sync(request("hers", 1), who="eve")
-    with pytest.raises(Forbidden, match="belongs to the token 'eve'"):
+    with pytest.raises(Forbidden, match="the name gone is taken"):
         await domain.sync(request("gone", 3), who="ann")
 
 

@@ -23,6 +23,10 @@ class Launch(msgspec.Struct, frozen=True):
         return self.folder / "pilot.sh"
 
     @property
+    def secret(self) -> Path:
+        return self.folder / "secret"
+
+    @property
     def log(self) -> Path:
         return self.folder / "pilot.log"
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import socket
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +41,7 @@ COMMANDS: Final = {
 }
 """The implementations of each kind: for submitting, listing, cancelling."""
 
+NO_SECRETS: Final[Mapping[str, str]] = {}
 NOT_SET: Final = "its `environment` takes {} from the server's, where there is no such variable"
 
 
@@ -55,7 +56,9 @@ class BatchSystemRouter:
         """Whether pilots would have a server's address."""
         return self._site_folders.ready
 
-    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
+    async def submit(
+        self, site: Site, submissions: Sequence[PilotSubmission], secrets: Mapping[str, str] = NO_SECRETS
+    ) -> dict[str, SubmitResult]:
         """Each gets an answer. Never raises."""
         launches: list[Launch] = []
         failed: dict[str, SubmitResult] = {}
@@ -67,7 +70,8 @@ class BatchSystemRouter:
                 failed[each.name] = SubmitSkipped()
                 continue
             try:
-                launches.append(await asyncio.to_thread(self._site_folders.prepare, site, each))
+                secret = secrets.get(each.name, "")
+                launches.append(await asyncio.to_thread(self._site_folders.prepare, site, each, secret))
             except OSError as error:
                 folder = self._site_folders.folder(site)
                 failed[each.name] = SubmitRejected(

@@ -1,7 +1,7 @@
 """The folder of a site, from which its pilots are started on any machine.
 
 It has the token, which only its owner can read and no command line shows; the checks before registration; and for each
-pilot a folder with its script, its log and, by default, its work."""
+pilot a folder with its script, its secret, its log and, by default, its work."""
 
 import os
 import shlex
@@ -61,8 +61,9 @@ class SiteFolders:
     def folder(self, site: Site) -> Path:
         return Path(site.batch.folder) if site.batch.folder else self._data / "sites" / site.name
 
-    def prepare(self, site: Site, submission: PilotSubmission) -> Launch:
-        """Write everything that this pilot needs. Raises OSError."""
+    def prepare(self, site: Site, submission: PilotSubmission, secret: str = "") -> Launch:
+        """Write everything that this pilot needs; `secret` proves that it is the one of this submission. Raises
+        OSError."""
         top = self.folder(site)
         launch = Launch(submission.name, top / submission.name)
         for folder in (top, launch.folder):
@@ -71,7 +72,9 @@ class SiteFolders:
             _write(top / "token", self._token + "\n", 0o600)
         if site.pilots.checks != PilotChecks():
             _write(_checks(top, site), msgspec.json.encode(site.pilots.checks).decode(), 0o600)
-        _write(launch.script, self._script(site, submission, launch), 0o700)
+        if secret:
+            _write(launch.secret, secret + "\n", 0o600)
+        _write(launch.script, self._script(site, submission, launch, proves=bool(secret)), 0o700)
         return launch
 
     def end_of_log(self, site: Site, name: str) -> str:
@@ -115,9 +118,10 @@ class SiteFolders:
             if not any(folder.exists() for folder in pilots):
                 shutil.rmtree(top, ignore_errors=True)
 
-    def _script(self, site: Site, submission: PilotSubmission, launch: Launch) -> str:
+    def _script(self, site: Site, submission: PilotSubmission, launch: Launch, *, proves: bool) -> str:
         pilot = site.pilots
         work = _expanded(pilot.work) if pilot.work else shlex.quote(str(launch.folder / "work"))
+        proof = ["--name-secret-file", str(launch.secret)] if proves else []
         lines = [
             "#!/bin/sh",
             "umask 077",
@@ -126,7 +130,7 @@ class SiteFolders:
             *([pilot.before] if pilot.before else []),
             "trap : TERM",  # the pilot leaves when asked, and this waits for it
             f"{shlex.quote(pilot.python or sys.executable)} -P -m mendflow.pilot --work {work} "
-            + " ".join(map(shlex.quote, self._words(site, submission))),
+            + " ".join(map(shlex.quote, [*self._words(site, submission), *proof])),
         ]
         return "\n".join(lines) + "\n"
 

@@ -143,7 +143,7 @@ def _why_not_isolated(work_folder: WorkFolder, options: PilotOptions) -> str:
 
 def _end_unfit(options: PilotOptions, servers: ServerAddresses, why: str) -> int:
     log.error("this pilot cannot run here: %s", why)
-    identity = {"host": options.host, "site": options.site, "submission": options.name}
+    identity = {"host": options.host, "site": options.site, "submission": options.name, "secret": options.name_secret}
     run_loop(report_unfit(servers, SYNC_PATH, why=why, **identity))
     return CANNOT_WORK
 
@@ -258,6 +258,7 @@ class _PilotRun:
             others=self._servers,
             storage=options.storage,
             submission=options.name,
+            submission_secret=options.name_secret,
             unfit=self._unfit,
             caches=cache,
         )

@@ -64,12 +64,11 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     pilot after that time, `idle_exit_ms` after so long without a job, `away_exit_ms` after so long without a server.
     `grace_ms` is how long running jobs may continue when the pilot is asked to leave. `server_file` is a file in which
     the server publishes its address; it is read when the server is away. `name` is the submission's name in a batch
-    system, `storage` the nearest storage element, `checks` what is verified before the pilot registers, and `cache` how
-    files are kept for later jobs and shared. `containers` says what runs containers, and what jobs may ask of it.
-    `pass_env` are variables of its environment that its jobs get beside the usual ones, `isolation`
-    is as whom they run.
-    `keep` keeps the folders of all attempts for ever, `keep_failed` those of failed ones within its limits; of a log no
-    more than `log_bytes_max` are kept."""
+    system and `name_secret` what was handed over with it, `storage` the nearest storage element, `checks` what is
+    verified before the pilot registers, and `cache` how files are kept for later jobs and shared. `containers` says
+    what runs containers, and what jobs may ask of it. `pass_env` are variables of its environment that its jobs get
+    beside the usual ones, `isolation` is as whom they run. `keep` keeps the folders of all attempts for ever,
+    `keep_failed` those of failed ones within its limits; of a log no more than `log_bytes_max` are kept."""
 
     server: str
     work: Path
@@ -91,6 +90,7 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
     server_file: Path | None = None
     name: str = ""
+    name_secret: str = ""
     storage: str = ""
     checks: PilotChecks = PilotChecks()
     cache: CacheOptions = CacheOptions()
@@ -135,6 +135,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--server-file", type=Path, help="a file in which the server publishes its address")
     parser.add_argument("--name", default="", help="name of the submission in the batch system")
+    parser.add_argument("--name-secret-file", type=Path, help="a file with what proves this name to the server")
     parser.add_argument("--storage", default="", help="the nearest storage element")
     parser.add_argument("--checks", type=Path, help="a JSON file of checks to make before it registers")
     parser.add_argument("--cache-size", type=_size, help="disk space for files that are kept for later jobs")
@@ -161,7 +162,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     found = vars(parser.parse_args(arguments))
     words = [name.replace("-", "_") for name in TLS_HELP]
     found["tls"] = tls_options(**{word: found.pop(f"tls_{word}") for word in words})
-    token_file, checks = found.pop("token_file"), found.pop("checks")
+    token_file, checks, secret_file = (found.pop(each) for each in ("token_file", "checks", "name_secret_file"))
     try:
         found["log_bytes_max"] = log_bytes(found.pop("log_size"))
         found["keep_failed"] = keep_limits(
@@ -175,7 +176,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
             address=found.pop("share_address"),
         )
         found["containers"] = container_options(**{name: found.pop(f"container_{name}") for name in CONTAINER_HELP})
-        hidden = [*found.pop("sandbox_hide"), *([str(token_file)] if token_file is not None else [])]
+        hidden = [*found.pop("sandbox_hide"), *(str(each) for each in (token_file, secret_file) if each is not None)]
         found["pass_env"] = tuple(found["pass_env"])
         found["isolation"] = isolation_of(
             jobs_as=found.pop("jobs_as"),
@@ -188,6 +189,8 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
         )
         if token_file is not None:
             found["token"] = token_file.read_text(encoding="utf-8").strip()
+        if secret_file is not None:
+            found["name_secret"] = secret_file.read_text(encoding="utf-8").strip()
         found["checks"] = PilotChecks() if checks is None else read_checks(checks)
     except (OSError, ValueError, InvalidRequest) as error:
         parser.error(str(error))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 
 from mendflow.core.model.errors import InvalidRequest, Unreachable
-from mendflow.core.model.ids import PilotId
-from mendflow.core.model.sync import AttemptReport, SyncRequest
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.sync import ATTEMPTS_MAX, AttemptReport, SyncRequest
 from mendflow.core.scheduling.reported_outcomes import unreadable_outcome
 from mendflow.server.msgpack import decode_body, send_packed
 from mendflow.server.request_body import read_body
@@ -23,7 +23,17 @@ SYNC_BYTES_MAX = 64 << 20
 DISCONNECT_CHECK_AFTER_S = 0.05
 """Only if an exchange is held longer than this, the server watches for a disconnect of the pilot."""
 
+
+class _WithRawReports(SyncRequest, frozen=True, kw_only=True):
+    """A request whose reports are read one by one."""
+
+    reports: Annotated[list[msgspec.Raw], msgspec.Meta(max_length=ATTEMPTS_MAX)] = []  # type: ignore[assignment]
+
+
 _decoder = msgspec.msgpack.Decoder(SyncRequest)
+_raw_decoder = msgspec.msgpack.Decoder(_WithRawReports)
+_report_decoder = msgspec.msgpack.Decoder(AttemptReport)
+_head_decoder = msgspec.msgpack.Decoder(tuple[JobId, int, msgspec.Raw])
 _encoder = msgspec.msgpack.Encoder()
 
 ReleaseExchanges = Callable[[PilotId | None], object]
@@ -121,16 +131,16 @@ def _without_bad_reports(body: bytes) -> SyncRequest | None:
     """The request in which each report that cannot be read is that of a job that failed for this; None if more is wrong
     with it. Otherwise one such report would keep the pilot from everything else, as it is repeated."""
     try:
-        parts = msgspec.msgpack.decode(body)
-        reports = parts.pop("reports")
-        request = msgspec.convert(parts, SyncRequest, builtin_types=(bytes,))
-        return msgspec.structs.replace(request, reports=[_report(*report) for report in reports])
-    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError, AttributeError, LookupError, TypeError):
+        request = _raw_decoder.decode(body)
+        rest = {name: getattr(request, name) for name in SyncRequest.__struct_fields__ if name != "reports"}
+        return SyncRequest(**rest, reports=[_report(each) for each in request.reports])
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         return None
 
 
-def _report(job: Any, fence: Any, outcome: Any) -> AttemptReport:
+def _report(packed: msgspec.Raw) -> AttemptReport:
     try:
-        return msgspec.convert((job, fence, outcome), AttemptReport, builtin_types=(bytes,))
+        return _report_decoder.decode(packed)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
-        return msgspec.convert((job, fence, unreadable_outcome(str(error))), AttemptReport)
+        job, fence, _ = _head_decoder.decode(packed)
+        return AttemptReport(job, fence, unreadable_outcome(str(error)))

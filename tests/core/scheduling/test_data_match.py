@@ -2,13 +2,13 @@
 
 import pytest
 
-from mendflow.core.model.data import CachedFile, CacheUpdate
+from mendflow.core.model.data import CACHE_FILES_MAX, CachedFile, CacheUpdate
 from mendflow.core.model.ids import ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling import data_explanations
-from mendflow.core.scheduling.cache_index import FILES_MAX, CacheIndex, file_key
+from mendflow.core.scheduling.cache_index import CacheIndex, file_key
 from mendflow.core.scheduling.data_match import KEPT_LOOKED, OVERTAKES_MAX, MatchReason
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, Deferral
 from mendflow.core.scheduling.offer import Offer
@@ -384,11 +384,11 @@ def test_holders_come_and_go() -> None:
 
 def test_a_server_remembers_only_so_many_files_of_a_pilot() -> None:
     caches = CacheIndex()
-    added = [CachedFile(f"{number:064x}"[::-1], 1) for number in range(FILES_MAX + 10)]
+    added = [CachedFile(f"{number:064x}"[::-1], 1) for number in range(CACHE_FILES_MAX + 10)]
     caches.hear(PilotId("p"), CacheUpdate(version=1, base=0, added=added), "")
     shelf = caches.of(PilotId("p"))
     assert shelf is not None
-    assert len(shelf.files) == FILES_MAX
+    assert len(shelf.files) == CACHE_FILES_MAX
 
 
 def test_what_is_told_on_is_understood_as_what_was_told() -> None:

@@ -82,6 +82,24 @@ def test_a_name_is_of_one_site_and_of_no_other_of_its_name() -> None:
     assert submissions.site_of("mendflow-t0-1-7-abc") == "t0-1" and submissions.site_of("somebody") == ""
 
 
+def test_a_pilot_is_known_by_the_secret_that_it_was_given() -> None:  # SE-2
+    document, [one, two] = sent(submissions.with_key(EMPTY, "key"), 2)
+    secret = submissions.secret_of(document, one)
+    assert submissions.is_pilot_of(document, one, secret) and not submissions.is_pilot_of(document, two, secret)
+    assert not submissions.is_pilot_of(document, one, "") and not submissions.is_pilot_of(EMPTY, one, secret)
+    coming = "mendflow-t0-3-abc"
+    assert not submissions.is_pilot_of(document, coming, submissions.secret_of(document, coming)), "not submitted yet"
+
+
+def test_pilots_of_before_there_were_secrets_are_known_by_their_names_until_they_end() -> None:
+    document, [old] = sent()
+    assert submissions.is_pilot_of(document, old, "")
+    document, [new] = sent(submissions.with_key(document, "key"))
+    assert submissions.is_pilot_of(document, old, "") and not submissions.is_pilot_of(document, new, "")
+    document = close_submission(document, old, "lost", now=T0)
+    assert not submissions.is_pilot_of(document, old, "")
+
+
 def test_a_submission_goes_from_the_queue_to_work_and_home() -> None:
     document, names = sent()
     [name] = names

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mendflow.core.model.data import CachedFile
+from mendflow.core.model.data import CACHE_FILES_MAX, CachedFile
 from mendflow.pilot.cache import changes as module
 from mendflow.pilot.cache.changes import ChangeLog
 
@@ -79,3 +79,12 @@ def test_changes_of_one_file_are_told_as_what_came_of_them() -> None:
     news.added("b", 2)
     news.gone("b")
     assert news.since(seen) == (seen, [CachedFile("a", 1)], ["b"])
+
+
+def test_of_a_cache_with_very_many_files_the_newest_are_told() -> None:
+    log = ChangeLog(1)
+    for number in range(CACHE_FILES_MAX + 5):
+        log.added(f"{number:064x}", 1)
+    base, added, gone = log.since(0)
+    assert (base, len(added), gone) == (0, CACHE_FILES_MAX, [])
+    assert [added[0].sha256, added[-1].sha256] == [f"{5:064x}", f"{CACHE_FILES_MAX + 4:064x}"]

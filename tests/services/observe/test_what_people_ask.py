@@ -14,7 +14,9 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.flow import JobActivity
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.principals import Sight
 from mendflow.services.api.domain import Domain
+from mendflow.services.api.shared_lists import shared_out
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.base.poster import NoPoster
@@ -139,7 +141,34 @@ async def test_newer_alerts_hide_neither_a_critical_one_nor_a_message(server: Se
     assert "failure" in {each.kind for each in await domain.alerts(severity="warning", limit=3)}
     everything = await domain.alerts(severity="info", limit=50)
     assert [each.sentence for each in everything if each.kind == "message"] == ["a report was refused"]
-    assert [each.message for each in await server.runtime.notices.latest_messages(1)] == ["a report was refused"]
+    assert [each.message async for each in server.runtime.notices.messages(10)] == ["a report was refused"]
+    assert not [each async for each in server.runtime.notices.messages(3)], "no more are looked at"
+
+
+async def test_many_messages_of_one_project_hide_neither_alerts_nor_those_of_others(
+    server: Server, domain: Domain
+) -> None:  # SE-2
+    alerts, post = server.runtime.monitor.alerts, server.runtime.notices.post
+    await alerts.raise_(AlertFinding(kind="server-gone", subject="b", episode="1", sentence="server b is gone"))
+    post("of the installation")
+    post("of quiet", project="quiet")
+    await server.clock.sleep(5)  # the others are newer by the clock, which counts milliseconds
+    for number in range(60):
+        post(f"{number}", project="loud")
+    expected = [*(str(number) for number in range(59, 42, -1)), "of quiet", "of the installation", "server b is gone"]
+    listed = [each.sentence for each in await domain.alerts(severity="info", limit=20)]
+    assert listed[:17] == expected[:17] and set(listed) == set(expected)
+    [quiet] = await domain.alerts(severity="info", limit=20, sight=Sight(frozenset({"quiet"})))
+    assert quiet.sentence == "of quiet"
+    assert len(await domain.alerts(severity="info", limit=20, sight=Sight(frozenset({"loud"})))) == 20
+
+
+def test_each_project_has_its_share_of_a_list_and_what_others_leave() -> None:
+    loud = [("loud", number) for number in range(10)]
+    assert shared_out([*loud, ("quiet", 10), ("other", 11)], 8) == [0, 1, 2, 3, 4, 5, 10, 11]
+    assert shared_out(loud, 8) == list(range(8)) and shared_out(loud[:3], 8) == [0, 1, 2]
+    many = [(f"p{number % 8}", number) for number in range(80)]
+    assert shared_out(many, 8) == list(range(8)), "where all have much, the newest are listed"
 
 
 async def test_alerts_are_listed_open_ones_alone_or_all(server: Server, domain: Domain) -> None:  # JS-5

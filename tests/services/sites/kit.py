@@ -1,7 +1,7 @@
 """Monitors of sites over one store, a batch system in the test's hands, and a clock that goes when it is told to."""
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
@@ -73,6 +73,7 @@ class Batch:
         self._clock = clock
         self._numbers = count(1)
         self.has: dict[str, BatchJobStatus] = {}
+        self.secrets: dict[str, str] = {}
         self.submitted_at: list[int] = []
         self.cancelled: list[str] = []
         self.answer: Callable[[str], SubmitResult] = self.take
@@ -85,7 +86,10 @@ class Batch:
         self.has[name] = BatchJobStatus("queued", number)
         return SubmitAccepted(number)
 
-    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
+    async def submit(
+        self, site: Site, submissions: Sequence[PilotSubmission], secrets: Mapping[str, str]
+    ) -> dict[str, SubmitResult]:
+        self.secrets |= secrets
         await asyncio.sleep(0)
         self.submitted_at += [self._clock.now()] * len(submissions)
         return {each.name: self.answer(each.name) for each in submissions}

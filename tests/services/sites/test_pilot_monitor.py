@@ -42,6 +42,7 @@ async def test_pilots_are_submitted_for_jobs_that_wait_and_no_more_than_may_be(
         await site_server.look()
     document = await site_server.document()
     assert len(batch.has) == 5 and set(document.open) == set(batch.has)
+    assert all([await site_server.monitor.has_submitted(name, batch.secrets[name]) for name in batch.has])
     assert {each.state for each in document.open.values()} == {SubmissionState.QUEUED}
     assert "at most 5" in document.reasons[-1]
 

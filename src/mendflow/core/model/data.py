@@ -4,7 +4,7 @@ A logical file has a name, a size and a digest; its replicas change. A reader lo
 then asks the catalogue for replicas. A name does not imply a place: an element's rules, or its prefix, map it to
 one."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -153,6 +153,10 @@ class PlaceAnswer(msgspec.Struct, frozen=True, kw_only=True):
     replaces: dict[str, tuple[str, ...]] = {}
 
 
+CACHE_FILES_MAX = 16_384
+"""So many files of one pilot's cache are reported and remembered, the newest."""
+
+
 class CachedFile(msgspec.Struct, frozen=True, array_like=True):
     sha256: str
     bytes: int
@@ -166,8 +170,8 @@ class CacheUpdate(msgspec.Struct, frozen=True, array_like=True):
 
     version: int
     base: int
-    added: list[CachedFile] = []
-    gone: list[str] = []  # digests
+    added: Annotated[list[CachedFile], msgspec.Meta(max_length=CACHE_FILES_MAX)] = []
+    gone: Annotated[list[str], msgspec.Meta(max_length=CACHE_FILES_MAX)] = []  # digests
     folder: str = ""
     address: str = ""
     key: str = ""

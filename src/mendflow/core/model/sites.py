@@ -200,6 +200,8 @@ class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     emptied: bool = False  # its pilots are ended, whatever they do
     mark: str = ""  # part of its pilots' names: distinguishes them from those of another site of the same name
     serial: int = 0  # part of their names, too
+    key: str = ""  # what the secrets of its pilots are made from; nobody is shown it
+    serial_before_key: int = 0  # pilots up to this one were submitted without a secret
     spent: tuple[Instant, ...] = ()
     failures: int = 0
     failed_at: Instant = 0

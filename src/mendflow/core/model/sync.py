@@ -17,6 +17,7 @@ rest, but does not renew its lease."""
 
 import hashlib
 from enum import StrEnum
+from typing import Annotated
 
 import msgspec
 
@@ -30,6 +31,9 @@ SYNC_VERSION = 2
 NAME_CHARS_MAX = 255
 PATH_CHARS_MAX = 4096
 NUMBER_MAX = 2**53
+ATTEMPTS_MAX = 10_000
+"""A request names no more running attempts, and as many that have ended: the server handles nothing else meanwhile."""
+
 _DIGEST = lazy_pattern(r"[0-9a-f]{15,64}")  # servers exchange only prefixes of digests
 
 
@@ -161,8 +165,8 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     want: int
     heard: int = 0  # the newest serial whose answer the pilot had processed when it sent this
     ttl_ms: int = 0  # how long the pilot will still live; 0: no limit
-    running: list[AttemptStatus] = []
-    reports: list[AttemptReport] = []
+    running: Annotated[list[AttemptStatus], msgspec.Meta(max_length=ATTEMPTS_MAX)] = []
+    reports: Annotated[list[AttemptReport], msgspec.Meta(max_length=ATTEMPTS_MAX)] = []
     leaving: bool = False  # the pilot ends after this exchange: requeue its unstarted jobs
     wait_ms: int = 0  # how long the server may hold the answer
     version: int = SYNC_VERSION
@@ -175,9 +179,10 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     cache_version: int = 0  # the cache's version; 0: no cache
     neighbours: int = 0  # the mark of the neighbours that it knows
     submission: str = ""  # its name in a batch system, if it was submitted
+    submission_secret: str = ""  # what it was given under this name, and nobody else was
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
     leaves: str = ""  # why it leaves, one of LEAVE_REASONS
-    logs: list[LogPart] = []  # what it was asked for
+    logs: Annotated[list[LogPart], msgspec.Meta(max_length=ATTEMPTS_MAX)] = []  # what it was asked for
     paused: str = ""  # why it takes no new job for now: its disk is full
     projects: tuple[str, ...] = ()  # those that its token names, as the server says that it sent it to; empty: all
 
@@ -195,6 +200,7 @@ def sync_flaw(request: SyncRequest) -> str:
         if not 0 <= number <= NUMBER_MAX:  # false for NaN
             return f"{name} is {number}"
     texts = {"pilot": request.pilot, "host": request.host, "site": request.site, "submission": request.submission}
+    texts |= {"submission_secret": request.submission_secret}
     texts |= {"leaves": request.leaves, "system": has.system, "machine": has.machine, "runtime": has.runtime}
     for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():

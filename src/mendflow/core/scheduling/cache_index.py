@@ -7,13 +7,10 @@ numbers."""
 from collections.abc import Collection, Iterable, Iterator
 from itertools import islice
 
-from mendflow.core.model.data import CachedFile, CacheUpdate
+from mendflow.core.model.data import CACHE_FILES_MAX, CachedFile, CacheUpdate
 from mendflow.core.model.ids import PilotId
 
 KEY_DIGITS = 15
-
-FILES_MAX = 16_384
-"""So many files of one pilot are remembered, the last reported ones."""
 
 
 def file_key(digest: str) -> int:
@@ -117,7 +114,7 @@ class CacheIndex:
     def _put(self, shelf: PilotCache, file: int, size: int) -> None:
         files = shelf.files
         if file not in files:
-            if len(files) >= FILES_MAX:
+            if len(files) >= CACHE_FILES_MAX:
                 self._drop(shelf, next(iter(files)))
             self._holder(file, shelf.pilot)
         files[file] = size

@@ -2,10 +2,12 @@
 of the batch system or of the pilot.
 
 No id of a batch system is trusted. A submission is identified by its name: it exists if the batch system knows
-something by that name, and it works if a pilot has registered with it. A batch system that does not answer proves
-nothing, and meanwhile nothing is submitted. Every submission is charged to the budget when it is recorded: whatever a
-batch system answers, forgets or invents, an hour costs no more than the site's budget."""
+something by that name, and it works if a pilot has registered with it that has its secret: names are shown to all. A
+batch system that does not answer proves nothing, and meanwhile nothing is submitted. Every submission is charged to the
+budget when it is recorded: whatever a batch system answers, forgets or invents, an hour costs no more than the site's
+budget."""
 
+import hmac
 from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
@@ -101,6 +103,32 @@ def is_ours(document: SiteDocument, name: str) -> bool:
     if not name.startswith(_prefix(document)) or mark != document.mark:
         return False
     return serial.isascii() and serial.isdigit() and len(serial) <= SERIAL_DIGITS_MAX and int(serial) <= document.serial
+
+
+def with_key(document: SiteDocument, key: str) -> SiteDocument:
+    """The document of a site that had no key, with one."""
+    assert not document.key, f"site {document.site.name} has a key"
+    return _replace(document, key=key, serial_before_key=document.serial)
+
+
+def secret_of(document: SiteDocument, name: str) -> str:
+    """What is given to the pilot that is submitted under this name, and to nobody else."""
+    assert document.key, f"site {document.site.name} has no key"
+    return hmac.new(document.key.encode(), name.encode(), "sha256").hexdigest()
+
+
+def is_pilot_of(document: SiteDocument, name: str, secret: str) -> bool:
+    """Whether who shows this secret was submitted under this name. Pilots that were submitted before the site had a key
+    have none: until they end, their names are enough."""
+    if not is_ours(document, name):
+        return False
+    if document.key and hmac.compare_digest(secret_of(document, name).encode(), secret.encode()):
+        return True
+    return name in document.open and (not document.key or _serial_of(document, name) <= document.serial_before_key)
+
+
+def _serial_of(document: SiteDocument, name: str) -> int:
+    return int(name.removeprefix(_prefix(document)).partition("-")[0])
 
 
 def site_of(name: str) -> str:

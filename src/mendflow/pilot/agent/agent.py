@@ -198,7 +198,7 @@ class Agent:
         if self.leaving or self.is_paused:
             return 0
         slots, busy = self._capacity.slots, self._slot_pool.busy
-        return prefetch.jobs_wanted(
+        wanted = prefetch.jobs_wanted(
             slots=slots,
             free_slots=max(0, slots - busy),
             held=max(0, self.attempts.alive() - busy),
@@ -206,6 +206,7 @@ class Agent:
             exchange_ms=exchange_ms,
             slow_slots=self._slot_pool.count_slow(prefetch.window_ms(exchange_ms)),
         )
+        return min(wanted, self.attempts.room)
 
     @property
     def wants_no_more(self) -> bool:

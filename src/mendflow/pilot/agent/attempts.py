@@ -12,7 +12,7 @@ import msgspec
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobSpec, Measurements, Resources
-from mendflow.core.model.sync import NOT_STARTED, Capacity, ResourcesInUse
+from mendflow.core.model.sync import ATTEMPTS_MAX, NOT_STARTED, Capacity, ResourcesInUse
 from mendflow.core.model.values import Value
 from mendflow.pilot.agent.slot_link import SlotLink
 from mendflow.pilot.containers.start import ContainerStart
@@ -23,6 +23,9 @@ from mendflow.pilot.software.ready import NOTHING_LOADED, ReadySoftware
 _NOTHING = Measurements()
 _PLAIN = Resources()
 _NO_VALUES: dict[str, Value] = {}
+
+HELD_MAX = ATTEMPTS_MAX // 2
+"""A pilot asks for no more: two requests may ask for jobs at a time, and the next one has to name all that came."""
 
 GROWN, GROWN_BYTES = 1.25, 16 << 20
 """Report an attempt's memory again when it has grown by this much."""
@@ -178,6 +181,11 @@ class Attempts:
     def alive(self) -> int:
         """How many attempts have not ended, in slots or not."""
         return self._alive
+
+    @property
+    def room(self) -> int:
+        """How many more may come."""
+        return max(0, HELD_MAX - len(self.all))
 
     def resources_in_use(self) -> ResourcesInUse:
         """The resources that running attempts use, whichever server assigned them."""

@@ -126,21 +126,23 @@ class ServerLink:
         host: str = "",
         storage: str = "",
         submission: str = "",
+        submission_secret: str = "",
         unfit: str = "",
         caches: CacheReporter | None = None,
         boot_ms: Callable[[], int] = boot_ms,
         wall_ms: Callable[[], int] = wall_ms,
     ) -> None:
         """`find_server` looks where the server is now, and says whether it has moved. `host` is this machine if not
-        given, and `boot_ms` its clock; `wall_ms` is the one that its slots measure jobs by. `storage`, `submission` and
-        `unfit` are what a pilot says of itself in each request."""
+        given, and `boot_ms` its clock; `wall_ms` is the one that its slots measure jobs by. `storage`,
+        `submission` with its secret, and `unfit` are what a pilot says of itself in each request."""
         self._boot_ms = boot_ms
         self._wall_ms = wall_ms
         self._agent = agent
         self._exchanges = exchanges
         self._pilot, self._site, self._capacity = pilot, site, capacity
         self._host = host or socket.gethostname()
-        self._storage, self._submission, self._unfit = storage, submission, unfit
+        self._storage, self._unfit = storage, unfit
+        self._submission, self._submission_secret = submission, submission_secret
         self._caches = caches
         self._cache_seen = 0
         self._serial = first_serial
@@ -229,6 +231,7 @@ class ServerLink:
             sent_at=self._wall_ms(),
             storage=self._storage,
             submission=self._submission,
+            submission_secret=self._submission_secret,
             unfit=self._unfit,
             paused=self._agent.paused_by,
             leaves=why,

@@ -22,7 +22,9 @@ PAUSE_S = 0.5
 UNFIT_CHARS_MAX = 2_000
 
 
-async def report_unfit(servers: ServerAddresses, path: str, *, why: str, host: str, site: str, submission: str) -> bool:
+async def report_unfit(
+    servers: ServerAddresses, path: str, *, why: str, host: str, site: str, submission: str, secret: str
+) -> bool:
     """Report to any server; False if none answered. It uses a new pilot id, as the folder may belong to another pilot
     or be unusable."""
     machine = host or socket.gethostname()
@@ -44,6 +46,7 @@ async def report_unfit(servers: ServerAddresses, path: str, *, why: str, host: s
         knows=0,
         sent_at=0,
         submission=submission,
+        submission_secret=secret,
         unfit=why[:UNFIT_CHARS_MAX],
     )
     exchanges = ExchangeClient(servers.address, path)

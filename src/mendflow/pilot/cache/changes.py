@@ -5,8 +5,9 @@ Versions count changes. After a restart of the pilot they continue with larger n
 ambiguous."""
 
 from collections import deque
+from itertools import islice
 
-from mendflow.core.model.data import CachedFile
+from mendflow.core.model.data import CACHE_FILES_MAX, CachedFile
 
 CHANGES_MAX = 10_000
 """How many changes are remembered. A server that has missed more gets the full list."""
@@ -33,11 +34,13 @@ class ChangeLog:
         self._changes.append((self.version, digest))
 
     def since(self, seen: int) -> tuple[int, list[CachedFile], list[str]]:
-        """The base version, and the files added and removed since; base 0 means the full list."""
+        """The base version, and the files added and removed since; base 0 means the full list,
+        or the newest of it where that is too long for the server."""
         if seen == self.version:
             return seen, [], []
         if not self._changes or not self._changes[0][0] - 1 <= seen < self.version:
-            return 0, [CachedFile(digest, bytes) for digest, bytes in self._files.items()], []
+            newest = islice(self._files.items(), max(0, len(self._files) - CACHE_FILES_MAX), None)
+            return 0, [CachedFile(digest, bytes) for digest, bytes in newest], []
         changed = dict.fromkeys(digest for version, digest in self._changes if version > seen)
         added = [CachedFile(digest, self._files[digest]) for digest in changed if digest in self._files]
         return seen, added, [digest for digest in changed if digest not in self._files]

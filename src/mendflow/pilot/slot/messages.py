@@ -260,6 +260,7 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     sent_at: int
     storage: str = ""
     submission: str = ""
+    submission_secret: str = ""
     unfit: str = ""
     paused: str = ""
     leaves: str = ""

@@ -2,6 +2,7 @@
 
 Like the rest it answers only when what it says is on disk."""
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 import msgspec
@@ -20,15 +21,17 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.principals import EVERYTHING, Sight, person_text
 from mendflow.core.model.views import ChangeEvent
+from mendflow.services.api.shared_lists import share_of, shared_out
 from mendflow.services.api.view_operations import ViewOperations, without_large_values
 from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.loop_yielder import LoopYielder
-from mendflow.services.base.notices import Notice
 from mendflow.services.base.receivers import address_of, check_address
 from mendflow.services.cases.live_case import CaseDocument
 
 ALERTS_READ = 10_000
 """How many of the newest are looked through for those that somebody may see."""
+MESSAGES_READ = 20_000
+"""And how many of the newest messages, for those of projects that have few."""
 CASES_READ = 100
 """So many cases of alerts are read at a time."""
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -51,9 +54,30 @@ class AlertOperations(ViewOperations):
         found = await alerts.list(every=every, limit=read, critical=severity == "critical")
         found = [each for each in found if await self._tells_of(each.id, each.case, sight)]
         if severity == "info":
-            messages = await self._server.runtime.notices.latest_messages(read)
-            found += [_message(each) for each in messages if await self._is_told(each, sight)]
+            return await self._with_given(await self._with_messages(found, limit, sight))
         return await self._with_given(sorted(found, key=lambda alert: -alert.raised_at)[:limit])
+
+    async def _with_messages(self, alerts: list[AlertView], limit: int, sight: Sight) -> list[AlertView]:
+        """The newest of alerts and messages together, of which each project has its share."""
+        of_alert = self.project_lookup.of_alert
+        entries = [(await of_alert(each.id, each.case), each) for each in alerts]
+        projects, counts, in_shares = dict[CaseId, str](), Counter[str](), 0
+        yielder = LoopYielder()
+        async for each in self._server.runtime.notices.messages(MESSAGES_READ):
+            await yielder.pause()
+            if each.case and each.case not in projects:
+                projects[each.case] = await self.project_lookup.of_case(each.case) or ""
+            # a message about no case and no project is about the installation: it is for administrators
+            project = projects[each.case] if each.case else each.project
+            if not sight.sees(project):
+                continue
+            counts[project] += 1
+            if counts[project] <= limit:
+                entries.append((project, _message(each)))
+            in_shares += counts[project] <= share_of(limit)
+            if in_shares >= limit:
+                break
+        return shared_out(sorted(entries, key=lambda entry: -entry[1].raised_at), limit)
 
     async def _with_given(self, alerts: Sequence[AlertView]) -> list[AlertView]:
         """With what their cases were given; a case that was removed has nothing any more."""
@@ -79,10 +103,6 @@ class AlertOperations(ViewOperations):
     async def _tells_of(self, alert: str, case: str, sight: Sight) -> bool:
         """Whether an alert may be seen, or a notification, also one of no alert."""
         return sight.projects is None or sight.sees(await self.project_lookup.of_alert(alert, case))
-
-    async def _is_told(self, message: Notice, sight: Sight) -> bool:
-        """A message about no case and no project is about the installation: it is for administrators."""
-        return await self.is_seen(message.case, sight) if message.case else sight.sees(message.project)
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView:
         await self._settled()

@@ -1,5 +1,6 @@
 """Messages for the administrator, in a stream: failures of forgotten jobs, lost pilots, refused reports."""
 
+from collections.abc import AsyncIterator
 from typing import Final
 
 import msgspec
@@ -71,14 +72,16 @@ class Notices:
         await self._ledger.settled()
         return await self._before(await self._store.length(NOTICES), limit)
 
-    async def latest_messages(self, limit: int) -> list[Notice]:
-        """The newest that do not say that an alert was raised, newest first."""
+    async def messages(self, looked_at_max: int) -> AsyncIterator[Notice]:
+        """Those that do not say that an alert was raised, newest first; of so many that were posted last."""
         await self._ledger.settled()
-        end, found = await self._store.length(NOTICES), list[Notice]()
-        while end and len(found) < limit:
-            found += [each for each in await self._before(end, PAGE) if each.state != ALERT_RAISED]
-            end = max(0, end - PAGE)
-        return found[:limit]
+        end = await self._store.length(NOTICES)
+        oldest = max(0, end - looked_at_max)
+        while end > oldest:
+            for each in await self._before(end, min(PAGE, end - oldest)):
+                if each.state != ALERT_RAISED:
+                    yield each
+            end -= PAGE
 
     async def _before(self, end: int, limit: int) -> list[Notice]:
         start = max(0, end - limit)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.ids import CaseId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.sync import AttemptReport
 from mendflow.core.scheduling import job_events
@@ -22,6 +22,8 @@ from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
+REFUSED_REMEMBERED_MAX = 10_000
+"""Refused reports: of how many jobs and pilots it is remembered that somebody was told."""
 DAMAGED_MAX = 8
 DAMAGED_REMEMBERED_MAX = 10_000
 """Damaged replicas: how many are reported for one job, and how many are remembered as reported."""
@@ -53,6 +55,7 @@ class AttemptEnds:
         self._notices = notices
         self._unprocessed = unprocessed
         self._hidden = hidden
+        self._refused: dict[tuple[JobId, PilotId], None] = {}
         self._damaged: dict[str, None] = {}
         self._changed: dict[tuple[CaseId, str, str], None] = {}
         self.in_recovery: set[JobId] = set()
@@ -70,7 +73,7 @@ class AttemptEnds:
         verdict = job_lifecycle.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1
-            self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
+            self._report_refused(job, pilot, verdict.reason)
         elif error:
             self._notices.post(f"job {job.id} has failed: {verdict.reason}", case=job.case, item=job.spec.item)
         if verdict.events:
@@ -82,6 +85,17 @@ class AttemptEnds:
             await self.end(job, verdict.events, outcome)
             pilot.note_accepted(report.job, report.fence)
         return verdict.accepted
+
+    def _report_refused(self, job: Job, pilot: PilotRecord, reason: str) -> None:
+        """Reported once for each pilot, however often it reports. Of pilots of other projects nothing is said in the
+        job's: they have to do with none of its jobs."""
+        known = (job.id, pilot.id)
+        if known in self._refused or (pilot.projects is not None and job.spec.project not in pilot.projects):
+            return
+        self._refused[known] = None
+        self._notices.post(reason, case=job.case, item=job.spec.item)
+        while len(self._refused) > REFUSED_REMEMBERED_MAX:
+            del self._refused[next(iter(self._refused))]
 
     def _report_damage(self, job: Job, outcome: Outcome) -> None:
         """The job got its files from elsewhere; but the next one would hit the same damaged replica. Reported once for

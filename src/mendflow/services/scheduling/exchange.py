@@ -45,10 +45,11 @@ from mendflow.services.scheduling.facts import (
     SubmittedPilots,
 )
 from mendflow.services.scheduling.limit_service import LimitService
-from mendflow.services.scheduling.pilot_records import NO_TOKEN, GrantedAttempt, PilotNames, PilotRecord
+from mendflow.services.scheduling.pilot_records import NO_TOKEN, PilotNames, PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.services.scheduling.relay import PilotRelay, RelayRound
 from mendflow.services.scheduling.secret_service import SecretService
+from mendflow.services.scheduling.submission_claims import SubmissionClaims, is_news
 from mendflow.services.scheduling.unprocessed_reports import UnprocessedReports
 from mendflow.stores.contract import Store
 
@@ -58,6 +59,9 @@ _EXPIRY_CHECK_MS = 200
 _IN_SLOT = frozenset({"running", "suspended", "ending"})
 UNCLAIMED_MS = 250
 """A pilot is answered after this time if other servers do not answer for its attempts or reports."""
+
+REPORTS_A_TURN = 100
+"""After so many reports of one pilot others get a turn."""
 
 IDLE_ASK_MS = 1_000
 """A pilot that was answered without a job asks again within this time."""
@@ -89,6 +93,7 @@ class Exchange:
         self._hub = meta.hub
         self._relay = relay
         self._sites = sites
+        self._claims = SubmissionClaims(sites, notices) if sites is not None else None
         self._assigner = Assigner(meta, clock, limits, secrets)
         self._limits = limits
         self._drains = drains
@@ -148,13 +153,15 @@ class Exchange:
         if self._drains is not None and self._relay is not None and request.pilot not in self._meta.pilots:
             await self._drains.look(request.pilot)
         pilot = await self._admit(request, who)
+        if self._claims is not None and request.submission and not request.front:
+            request = await self._claims.check(pilot, request, who)
         if request.serial <= pilot.newest:
             return SyncAnswer(serial=request.serial, lease_ms=0)  # a newer request, which said more, came first
         if self._relay is not None:
             self._relay.check_promise()
             if not request.front and (pilot.front or not pilot.seen_at):
                 self._relay.pilot_arrived(pilot.id, request.serial)
-        if request.submission and self._sites is not None and _is_news(pilot, request):
+        if request.submission and self._sites is not None and is_news(pilot, request):
             self._sites.pilot_reported(request)
         pilot.drained = self._drains.sentence(pilot.id) if self._drains is not None else ""
         lacked_room = pilot.lacks_room
@@ -203,7 +210,7 @@ class Exchange:
             owner = await self._owners.claim(pilot.id, who)
             pilot.owner = owner if owner == who else ""  # whose pilot comes has claimed it here, and gives it back
         if owner != pilot.owner or not pilot.belongs_to(who):
-            raise Forbidden(f"pilot {request.pilot} belongs to the token {owner!r}; choose another --work folder")
+            raise Forbidden(f"the name {request.pilot} is taken by another token; choose another --work folder")
         return pilot
 
     async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, draft: AnswerBuilder) -> SyncAnswer:
@@ -267,7 +274,9 @@ class Exchange:
     # Reports
 
     async def _take_reports(self, pilot: PilotRecord, reports: Iterable[AttemptReport], draft: AnswerBuilder) -> None:
-        for report in reports:
+        for place, report in enumerate(reports, 1):
+            if place % REPORTS_A_TURN == 0:
+                await asyncio.sleep(0)
             if pilot.knows_accepted(report.job, report.fence):
                 draft.accepted.append(AttemptRef(report.job, report.fence))
                 continue
@@ -311,7 +320,7 @@ class Exchange:
                     pilot.hear_log(beat.job, mask.mask(beat.log_tail))
         self._hub.publish(AttemptHeartbeats([beat.job for beat in request.running if beat.job in named]))
         named |= self._held_reports(pilot, unjudged)
-        for id in [id for id, held in pilot.held.items() if id not in named and _was_delivered(held, request)]:
+        for id in [id for id, held in pilot.held.items() if id not in named and held.was_delivered(request)]:
             if id in pilot.held:
                 await self._take_back(pilot, id, request.leaves if request.leaving else None)
 
@@ -430,13 +439,6 @@ class Exchange:
         await self._ends.end(job, events)
 
 
-def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:
-    """Whether a submitted pilot arrives, leaves, or reports that it cannot work; the server that it is connected to
-    reports that."""
-    comes = pilot.submission != request.submission
-    return not request.front and (comes or request.leaving or bool(request.unfit))
-
-
 def _staged_ahead(attempts: Sequence[AttemptStatus], slots: int) -> set[JobId]:
     """The jobs whose files are fetched while others run in all slots: they have not begun for anybody who looks."""
     staging = [each.job for each in attempts if each.state == "staging"]
@@ -444,7 +446,3 @@ def _staged_ahead(attempts: Sequence[AttemptStatus], slots: int) -> set[JobId]:
         return set()
     free = slots - sum(each.state in _IN_SLOT for each in attempts)
     return set(staging[max(0, free) :])
-
-
-def _was_delivered(held: GrantedAttempt, request: SyncRequest) -> bool:
-    return held.since is not None and request.heard >= held.since

@@ -112,6 +112,11 @@ class PilotPaused(NamedTuple):
 class SubmittedPilots(Protocol):
     """Pilots that were submitted to batch systems."""
 
+    async def has_submitted(self, name: str, secret: str) -> bool:
+        """Whether a pilot with this secret was submitted under this name. A name that is not made like those of a
+        site's pilots is nobody's."""
+        ...
+
     def pilot_reported(self, request: SyncRequest) -> None:
         """One of them has arrived, or leaves."""
         ...

@@ -6,7 +6,7 @@ jobs."""
 
 import asyncio
 from collections.abc import Iterable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from mendflow.core.model.data import CacheUpdate
 from mendflow.core.model.ids import Instant, JobId, PilotId
@@ -36,6 +36,14 @@ class PilotNames(Protocol):
         ...
 
 
+class SubmissionClaim(NamedTuple):
+    """What a pilot says of its submission, and whether that is so."""
+
+    name: str
+    secret: str
+    holds: bool
+
+
 class GrantedAttempt:
     """An attempt that is with a pilot. `since` is the serial of the answer that granted it, `begun` whether the pilot
     has reported that it has begun. `runs` is what people are shown: until the pilot reports which have begun, as many
@@ -51,6 +59,10 @@ class GrantedAttempt:
         self.runs = runs
         self.measures: Measurements | None = None
         self.values: dict[str, Value] | None = None
+
+    def was_delivered(self, request: SyncRequest) -> bool:
+        """Whether the pilot had read the answer that granted it when it sent this."""
+        return self.since is not None and request.heard >= self.since
 
     def hear(self, beat: AttemptStatus, *, ahead: bool = False) -> bool:
         """Record a report; whether the attempt has started or stopped running by that. `ahead`: it is made ready while
@@ -86,6 +98,7 @@ class PilotRecord:
         self.is_unfit = False  # it takes no job ever again, and only delivers its results
         self.projects: frozenset[str] | None = None  # those that it works for; None: all
         self.submission = ""  # the name under which it was submitted to a batch system
+        self.claim: SubmissionClaim | None = None  # what it last said of that
         self.cache: CacheUpdate | None = None  # how it is shared; its content is in the queue
         self.cache_asked = -1  # the version of it that the pilot was asked about
         self.wants_jobs = False  # our queue had fewer jobs for it than it wanted

@@ -48,6 +48,7 @@ class HostPool:
 
 class _Submitted(msgspec.Struct):
     native: str
+    secret: str
     state: Literal["queued", "running", "ended"] = "queued"
     pilot: LeanPilot | None = None
 
@@ -66,7 +67,9 @@ class VirtualBatch:
         self._line: dict[str, deque[str]] = {name: deque() for name in self._pools}
         self.submitted = 0
 
-    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
+    async def submit(
+        self, site: Site, submissions: Sequence[PilotSubmission], secrets: Mapping[str, str]
+    ) -> dict[str, SubmitResult]:
         context, scene, answers, longest = (
             self._context,
             self._pools[site.name].site.batch,
@@ -79,7 +82,7 @@ class VirtualBatch:
             chance = context.chance("batch", site.name, self.submitted)
             submit_s, queue_s = draw_seconds(scene.submit_s, chance), draw_seconds(scene.queue_s, chance)
             native = str(self.submitted)
-            self._jobs[site.name][each.name] = _Submitted(native)
+            self._jobs[site.name][each.name] = _Submitted(native, secrets[each.name])
             context.after(submit_s + queue_s, self._start, site.name, each.name)
             answers[each.name] = SubmitAccepted(native)
             longest = max(longest, submit_s)
@@ -119,7 +122,9 @@ class VirtualBatch:
         self._context.pending -= 1
         job.state = "running"
         own_name = PilotId(f"{site}-b{job.native}")
-        job.pilot = LeanPilot(self._context, own_name, pool.site, host, submission=name, ended=self._ended)
+        job.pilot = LeanPilot(
+            self._context, own_name, pool.site, host, submission=name, secret=job.secret, ended=self._ended
+        )
         job.pilot.start()
 
     def _ended(self, pilot: LeanPilot) -> None:

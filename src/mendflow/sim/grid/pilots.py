@@ -28,7 +28,8 @@ LEFT = "left"
 
 
 class LeanPilot:
-    """`submission` is its name in the batch system, `ended` is called when it has left."""
+    """`submission` is its name in the batch system, `secret` what it got under that name; `ended` is called when it has
+    left."""
 
     def __init__(
         self,
@@ -38,11 +39,13 @@ class LeanPilot:
         host: str,
         *,
         submission: str = "",
+        secret: str = "",
         ended: Callable[["LeanPilot"], None] | None = None,
     ) -> None:
         self.name = name
         self.host = host
         self.submission = submission
+        self._secret = secret
         self._context = context
         self._site = site
         self._ended = ended
@@ -107,6 +110,7 @@ class LeanPilot:
             cache_version=cache.version if cache is not None else 0,
             neighbours=cache.mark if cache is not None else 0,
             submission=self.submission,
+            submission_secret=self._secret,
         )
         self._reported_version = request.cache_version
         self._is_exchanging = bool(request.reports) or leaving

@@ -1,6 +1,6 @@
 """The contract of batch systems, as the pilot monitor uses it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from mendflow.core.model.sites import BatchJobStatus, PilotSubmission, Site, SubmitResult
@@ -20,8 +20,11 @@ class SiteBatchSystems(Protocol):
         """Whether submitted pilots would find the server: not before it can be reached."""
         ...
 
-    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, SubmitResult]:
-        """Submit pilots; each gets a result. Never raises."""
+    async def submit(
+        self, site: Site, submissions: Sequence[PilotSubmission], secrets: Mapping[str, str]
+    ) -> dict[str, SubmitResult]:
+        """Submit pilots; each gets a result. `secrets` has, by the name of each, what its pilot is to be known by; no
+        other pilot may read it. Never raises."""
         ...
 
     async def find(self, site: Site) -> dict[str, BatchJobStatus]:

@@ -117,6 +117,14 @@ class PilotMonitor:
 
     # Reports of pilots
 
+    async def has_submitted(self, name: str, secret: str) -> bool:
+        """Whether a pilot with this secret was submitted under this name; or the name is not one of a site's pilots:
+        then somebody has started it by hand."""
+        if not (site := submissions.site_of(name)):
+            return True
+        known = await self._store.find(site)
+        return known is not None and submissions.is_pilot_of(known.document, name, secret)
+
     def pilot_reported(self, request: SyncRequest) -> None:
         """A submitted pilot reports that it has arrived, leaves, or cannot work. Reports that come during a write are
         written together."""
@@ -256,7 +264,8 @@ class PilotMonitor:
                 log.warning("site %s: %d pilots could not be cancelled: %s", site.name, len(decided.cancel), error)
         if decided.new:
             log.info("site %s: submitting %d pilots", site.name, len(decided.new))
-            answers = await batch_systems.submit(site, decided.new)
+            secrets = {each.name: submissions.secret_of(document, each.name) for each in decided.new}
+            answers = await batch_systems.submit(site, decided.new, secrets)
             changed = await self._store.change(site.name, lambda it: self._note_answers(it, answers))
             if changed is not None:
                 await self._alerts.look(changed, self._clock.now())
@@ -300,6 +309,8 @@ class PilotMonitor:
             watched_since=self._started_at,
             why=why,
         )
+        if not document.key:
+            document = submissions.with_key(document, self._store.new_key())
         looked = submissions.apply_observation(document, seen)
         intended = self._plan(looked.document, waiting)
         purposes: list[Purpose] = ["jobs" for _ in range(intended.for_jobs)]

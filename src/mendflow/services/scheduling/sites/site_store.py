@@ -15,6 +15,7 @@ from mendflow.stores.contract import Store
 SITE_KIND = "site"
 SITES_MAX = 1_000
 TRIES_MAX = 50
+KEY_BYTES = 32
 
 Change = Callable[[SiteDocument], SiteDocument | None]
 """The new document; None deletes it."""
@@ -83,6 +84,10 @@ class SiteStore:
         if await self._ledger.put_now(SITE_KIND, site.name, document, 0) is None:
             raise Conflict(f"somebody else has added the site {site.name} just now; look at it, and try again")
         return document
+
+    def new_key(self) -> str:
+        """Something that nobody can guess, for the secrets of a site's pilots."""
+        return self._chance(KEY_BYTES)
 
     async def pause(self, name: str, *, who: str, why: str) -> SiteDocument:
         reason, now = why or f"by {who}", self._clock.now()
