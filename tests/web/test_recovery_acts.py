@@ -49,7 +49,7 @@ def test_cases_that_wait_are_begun_again_once(recovery: WebServer, page: Page) -
     dialog.get_by_role("button", name="Do begin-again to 2 cases").click()
     for case in cases:
         expect(dialog.get_by_role("row").filter(has_text=case)).to_be_visible()
-    dialog.get_by_role("button", name="Done").click()
+    dialog.get_by_role("button", name="Close").click()
     for case in cases:
         assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
     expect(page.get_by_label("Failures of this cause")).to_contain_text("begun again")
@@ -67,7 +67,7 @@ def test_all_pages_tell_the_same_of_a_repair_by_hand(recovery: WebServer, page: 
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("radio", name=re.compile("^try-again")).click()
     dialog.get_by_role("button", name="Do try-again to 1 case").click()
-    dialog.get_by_role("button", name="Done").click()
+    dialog.get_by_role("button", name="Close").click()
     recovery.wait_for(f"/decisions?case={case}", lambda told: [each["state"] for each in told] == ["waiting", "done"])
     me = recovery.client.case(case).owner
     tried = page.get_by_label("Failures of this cause")
@@ -117,7 +117,7 @@ def test_an_item_that_cannot_succeed_is_counted_as_done(recovery: WebServer, pag
     dialog.get_by_label("Name of the exlet").fill("the-valve-is-open")
     dialog.get_by_role("button", name="Do the-valve-is-open to 1 case").click()
     expect(dialog.get_by_role("row").filter(has_text=case)).to_be_visible()
-    dialog.get_by_role("button", name="Done").click()
+    dialog.get_by_role("button", name="Close").click()
     assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
     valve = recovery.ask("GET", f"/cases/{case}/items/valve")
     assert valve["state"] == "completed"
@@ -268,8 +268,9 @@ def test_a_case_page_mends_its_own_case_alone(recovery: WebServer, page: Page) -
     dialog.get_by_role("button", name=re.compile("more repair")).click()
     dialog.get_by_role("radio", name=re.compile("^try-again")).click()
     dialog.get_by_role("button", name="Do try-again to 1 case").click()
-    expect(dialog.get_by_role("row").filter(has_text=older)).to_be_visible()
-    dialog.get_by_role("button", name="Done").click()
+    expect(dialog.get_by_role("status")).to_contain_text("try-again is over: it has helped.")
+    expect(dialog.get_by_role("row").filter(has_text=older)).to_contain_text("recovered")
+    dialog.get_by_role("button", name="Close").last.click()
     assert recovery.client.wait(older, timeout_s=PATIENCE_S).status == "completed"
     assert recovery.ask("GET", f"/cases/{newer}")["held"], "the other case was mended"
     chosen = recovery.ask("GET", f"/decisions?case={older}")[-1]["id"]
@@ -278,3 +279,19 @@ def test_a_case_page_mends_its_own_case_alone(recovery: WebServer, page: Page) -
     expect(page.get_by_role("dialog")).to_have_count(0)
     page.get_by_role("button", name="Mend once").click()
     expect(page.get_by_role("dialog", name=f"Mend once: {newer}")).to_be_visible()
+
+
+def test_ui_1_a_repair_that_takes_its_time_says_so_and_goes_on(recovery: WebServer, page: Page) -> None:
+    passing_trouble(recovery, "slow-tide", "the tide is out", code=36)
+    group, (case,) = fail(recovery, "slow-tide", "A")
+    page.goto(f"/failures/{group}?act=mend")
+    dialog = page.get_by_role("dialog", name=f"Mend once: {case}")
+    dialog.get_by_role("button", name="Compose an exlet").click()
+    dialog.get_by_role("button", name="Add wait", exact=True).click()
+    dialog.get_by_role("textbox", name="how long").fill("3 s")
+    dialog.get_by_role("button", name="Add re-submit", exact=True).click()
+    dialog.get_by_role("button", name="Do wait-then-re-submit to 1 case").click()
+    told = dialog.get_by_role("status")
+    expect(told).to_contain_text("wait-then-re-submit runs now for this case. You may close this: the repair goes on.")
+    expect(dialog.get_by_role("link", name=case)).to_be_visible()
+    expect(told).to_contain_text("wait-then-re-submit is over: it has helped.")

@@ -32,7 +32,7 @@ describe("a list of like objects", () => {
   it("is shown as a table by a form, and anything else as text", () => {
     const field = (draft: string) => renderToStaticMarkup(<ValueField name="samples" wanted={{ type: "list" } as never} draft={draft} onChange={() => undefined} />);
     expect(field(JSON.stringify(SAMPLES, null, 2))).not.toContain("<textarea");
-    expect(field(JSON.stringify(SAMPLES, null, 2))).toContain(">PT-2</td>");
+    expect(field(JSON.stringify(SAMPLES, null, 2))).toContain(">PT-2</button></td>");
     expect(field("PT-1\nPT-2")).toContain("<textarea");
     expect(field("")).toContain("<textarea");
   });

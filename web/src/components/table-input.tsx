@@ -21,10 +21,12 @@ interface TableInputProps {
   isTable: boolean;
   /** Whether the table stands for the text, which is not shown then. */
   whole?: boolean;
+  /** A cell of it, where its cells can be edited. */
+  cell?: (value: unknown, key: string, at: number) => ReactNode;
   children?: ReactNode;
 }
 
-export function TableInput({ name, text, columns, onChange, isTable, whole, children }: TableInputProps) {
+export function TableInput({ name, text, columns, onChange, isTable, whole, cell, children }: TableInputProps) {
   const id = useId();
   const [refused, setRefused] = useState<{ file: string; flaws: TableFlaw[] } | null>(null);
   const take = (given: string, file: string) => {
@@ -81,24 +83,24 @@ export function TableInput({ name, text, columns, onChange, isTable, whole, chil
           ))}
         </ul>
       )}
-      {!told && found.entries && <Preview name={name} entries={found.entries} shown={whole ? SHOWN_WHOLE : SHOWN} />}
+      {!told && found.entries && <Preview name={name} entries={found.entries} shown={whole ? SHOWN_WHOLE : SHOWN} cell={cell} />}
     </div>
   );
 }
 
-function Preview({ name, entries, shown }: { name: string; entries: readonly Entry[]; shown: number }) {
+function Preview({ name, entries, shown, cell = cellText }: { name: string; entries: readonly Entry[]; shown: number; cell?: TableInputProps["cell"] }) {
   const all = keysOf(entries.slice(0, shown));
   const keys = all.slice(0, COLUMNS_SHOWN);
   const more = [entries.length > shown && `${plural(entries.length - shown, "entry", "entries")} more`, all.length > keys.length && `${plural(all.length - keys.length, "column")} more`].filter(Boolean).join(", ");
   return (
     <div className="table-preview" tabIndex={0} role="region" aria-label={`First entries of ${name}`}>
-      <EntriesTable keys={keys} entries={entries.slice(0, shown)} cell={cellText} />
+      <EntriesTable keys={keys} entries={entries.slice(0, shown)} cell={cell} />
       {more && <p className="muted">and {more}</p>}
     </div>
   );
 }
 
-function cellText(value: unknown): string {
+export function cellText(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? writeExactly(value) : String(value);
 }

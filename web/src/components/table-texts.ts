@@ -134,6 +134,20 @@ export function separated(text: string): { names: string[]; rows: Row[] } {
   return { names, rows: rows.map(({ at, cells }) => ({ line: at, cells })) };
 }
 
+/** The text with another value in one of its cells, in the row that begins in a line; all others mean what they did. */
+export function withCell(text: string, line: number, name: string, value: string): string {
+  const { names, rows } = separated(text);
+  const separator = separatorOf(text);
+  const lines = [names, ...rows.map((row) => row.cells.map((cell, at) => (row.line === line && names[at] === name ? value : cell)))];
+  return `${lines.map((cells) => cells.map((cell) => quoted(cell, separator, cells.length === 1 || cells.every((each) => each === ""))).join(separator)).join("\n")}\n`;
+}
+
+/** A row whose cells are all empty would be none without quotes. */
+function quoted(cell: string, separator: string, isAlone: boolean): string {
+  const needs = cell.includes(separator) || /["\n\r]/.test(cell) || cell !== cell.trim() || (isAlone && cell === "");
+  return needs ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
 export function readTable(text: string, columns: Columns = {}, file = ""): ReadTable {
   const { names, rows, flaws: inLines } = tableLines(text, file);
   const flaws = [...inLines];

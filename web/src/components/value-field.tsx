@@ -4,12 +4,14 @@ import { api, ask } from "@/api/client";
 import { messageOf } from "@/api/errors";
 import { isNumber } from "@/api/exact-json";
 import { takeChosen } from "./chosen-files";
+import { cellDraft, useEditedCells } from "./cell-values";
+import { EditCell } from "./edit-cell";
 import { likeEntries } from "./entries-table";
 import { bytes } from "./format";
 import { NeededMark } from "./field";
 import { AreaField, SelectField, TextField } from "./form-fields";
 import { Icon } from "./icon";
-import { TableInput } from "./table-input";
+import { cellText, TableInput } from "./table-input";
 import { entriesIn } from "./table-texts";
 import { isStored, readText, type Draft, type StoredFile, type Wanted } from "./typed-values";
 
@@ -79,20 +81,30 @@ function TextLines(props: LinesProps) {
 function ListField({ about, columns, isTable, ...props }: LinesProps & { about?: string; columns: Wanted["columns"]; isTable: boolean }) {
   const id = useId();
   const [asText, setAsText] = useState(() => !likeEntries(entriesIn(props.value)));
-  const isText = asText || Boolean(props.problem);
+  const { shown, isWrong, edit, wrongAt } = useEditedCells(props.value, columns ?? {}, props.onChange);
+  const isText = asText || (Boolean(props.problem) && !isWrong);
   const give = (text: string, isSheet: boolean) => {
     setAsText(!isSheet);
     props.onChange(text);
   };
+  const cell = (value: unknown, key: string, at: number) => {
+    const wrong = wrongAt(at, key);
+    return <EditCell label={`${key} of entry ${at + 1} of ${props.label}`} text={wrong?.text ?? cellDraft(value)} problem={wrong?.problem} onChange={(text) => edit(at, key, text)}>{wrong?.text ?? (Array.isArray(value) ? listText(value) : cellText(value))}</EditCell>;
+  };
   return (
     <div className="stack tight" role={isText ? undefined : "group"} aria-labelledby={isText ? undefined : id}>
       {isText ? <TextLines {...props} onChange={(text) => give(text, false)} /> : <strong id={id}>{props.label}{props.required && <NeededMark />}</strong>}
-      <TableInput name={props.label} text={props.value} columns={columns} isTable={isTable} whole={!isText} onChange={(text) => give(text, true)}>
-        {!isText && <button type="button" className="button small" aria-label={`${props.label}: edit as text`} onClick={() => setAsText(true)}>Edit as text</button>}
+      <TableInput name={props.label} text={shown} columns={columns} isTable={isTable} whole={!isText} onChange={(text) => give(text, true)} cell={isText ? undefined : cell}>
+        {!isText && <button type="button" className="button small" aria-label={`${props.label}: edit as text`} onClick={() => give(shown, false)}>Edit as text</button>}
       </TableInput>
       {!isText && about && <p className="field-hint">{about}</p>}
     </div>
   );
+}
+
+/** A list as it is read in a cell: the elements of a plain one, by commas. */
+function listText(value: readonly unknown[]): string {
+  return value.length && value.every((each) => typeof each !== "object" || each === null || isNumber(each)) ? value.map((each) => (each === null ? "null" : String(each))).join(", ") : cellText(value);
 }
 
 async function digestOf(file: File): Promise<string> {

@@ -1,7 +1,6 @@
 /** A repair for these cases alone, and a cause that is handed to a person. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { lazy, Suspense, useState } from "react";
-import { messageOf } from "@/api/errors";
 import { ConfirmDialog, Dialog } from "@/components/dialog";
 import { Field } from "@/components/field";
 import { plural } from "@/components/format";
@@ -11,12 +10,10 @@ import { caseValuesOf, flowOf, isWhole, variablesOf, type ExletDraft } from "@/c
 import { RepairCards, useRepairs } from "@/components/recovery/repair-cards";
 import { askAPerson, decisionQuery, groupDecisionsQuery, mendOnce, ruleSetQuery, type DecisionView, type FailureView } from "@/components/recovery/queries";
 import { Loading } from "@/components/states-of-page";
-import { StateBadge } from "@/components/state-badge";
 import { toast } from "@/components/toasts";
+import { Mending, type Ordered } from "./mending";
 
 const Composer = lazy(() => import("@/components/recovery/composer"));
-
-type Outcome = { decision: DecisionView; said: string; good: boolean };
 
 interface MendProps {
   /** The failure that it was opened for. */
@@ -58,7 +55,7 @@ export function MendOnceDialog(props: MendProps) {
   const [picked, setPicked] = useState("");
   const [composed, setComposed] = useState<ExletDraft | null>(null);
   const [busy, setBusy] = useState(false);
-  const [outcomes, setOutcomes] = useState<Outcome[]>([]);
+  const [ordered, setOrdered] = useState<readonly Ordered[]>([]);
   const set = useQuery(ruleSetQuery(props.at.flow));
   const whole = useQuery(decisionQuery(props.at.id)); // lists leave the context out
   const repairs = useRepairs(props.at.flow, props.view.group);
@@ -71,13 +68,10 @@ export function MendOnceDialog(props: MendProps) {
     setBusy(true);
     const known = set.data?.exlets.includes(exlet) ?? false;
     const flow = composed ? flowOf({ ...composed, name: exlet }) : known ? null : (repairs.find((each) => each.name === exlet)?.flow ?? null);
+    setOrdered(chosen.map((decision) => ({ decision })));
     for (const decision of chosen) {
-      try {
-        const done = await mendOnce(decision, exlet, flow);
-        setOutcomes((before) => [...before, { decision, said: done.result || "it is under way", good: true }]);
-      } catch (error) {
-        setOutcomes((before) => [...before, { decision, said: messageOf(error), good: false }]);
-      }
+      const came = await mendOnce(decision, exlet, flow).then((made) => ({ made }), (refused: unknown) => ({ refused }));
+      setOrdered((before) => before.map((each) => (each.decision === decision ? { ...each, ...came } : each)));
     }
     setBusy(false);
     void client.invalidateQueries({ queryKey: ["failures"] });
@@ -90,8 +84,8 @@ export function MendOnceDialog(props: MendProps) {
       wide
       onClose={props.onClose}
       footer={
-        outcomes.length ? (
-          <button type="button" className="button primary" onClick={props.onClose} disabled={busy}>Done</button>
+        ordered.length ? (
+          <button type="button" className="button primary" onClick={props.onClose}>Close</button>
         ) : (
           <>
             <button type="button" className="button" onClick={props.onClose}>Not now</button>
@@ -102,7 +96,7 @@ export function MendOnceDialog(props: MendProps) {
         )
       }
     >
-      {outcomes.length === 0 ? (
+      {ordered.length === 0 ? (
         <>
           <SettledNotice settled={[...settled.values()]} />
           <p>The repair is done now, to {chosen.length === 1 ? failureWords(chosen[0] as DecisionView) : plural(chosen.length, "failure that waits", "failures that wait")}. No rule is made of it: the next case that fails like this waits again.{composed && " The exlet is kept, and can be used again by its name."}</p>
@@ -127,17 +121,7 @@ export function MendOnceDialog(props: MendProps) {
           )}
         </>
       ) : (
-        <table className="plain-table">
-          <thead><tr><th>Case</th><th>What came of it</th></tr></thead>
-          <tbody>
-            {outcomes.map((each) => (
-              <tr key={each.decision.id}>
-                <td>{each.decision.case}</td>
-                <td><StateBadge state={each.good ? "repairing" : "failed"} word={each.said} /></td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Mending ordered={ordered} exlet={exlet} />
       )}
     </Dialog>
   );

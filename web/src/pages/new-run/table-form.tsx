@@ -8,10 +8,12 @@ import { FirstRows } from "@/components/and-more";
 import { takeChosen } from "@/components/chosen-files";
 import { useInvalidFieldFocus } from "@/components/invalid-field-focus";
 import { AreaField } from "@/components/form-fields";
+import { EditCell } from "@/components/edit-cell";
 import { plural } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { ErrorState } from "@/components/states-of-page";
+import { withCell } from "@/components/table-texts";
 import { toast, toastError } from "@/components/toasts";
 import type { FlowToRun } from "./run-form";
 import "@/components/recovery/recovery.css";
@@ -25,12 +27,20 @@ function Value({ value }: { value: unknown }) {
   return <span className={typeof value === "string" ? undefined : "mono"}>{typeof value === "string" ? value : writeExactly(value)}</span>;
 }
 
-function Row({ row, names, made }: { row: StartRow; names: readonly string[]; made: string | undefined }) {
+function Row({ row, names, made, onEdit }: { row: StartRow; names: readonly string[]; made: string | undefined; onEdit?: (name: string, text: string) => void }) {
   return (
     <tr>
       <th scope="row">{row.line}</th>
       {names.map((name) => (
-        <td key={name}>{row.problems[name] ? <span className="field-problem">{row.problems[name]}</span> : <Value value={row.values[name]} />}</td>
+        <td key={name}>
+          {onEdit ? (
+            <EditCell label={`${name} of line ${row.line}`} text={row.cells[name] ?? ""} problem={row.problems[name]} onChange={(text) => onEdit(name, text)}>
+              {row.problems[name] ? row.cells[name] : <Value value={row.values[name]} />}
+            </EditCell>
+          ) : (
+            <Value value={row.values[name]} />
+          )}
+        </td>
       ))}
       <td>{made && <Link to="/cases/$case" params={{ case: made }}>{made}</Link>}</td>
     </tr>
@@ -93,7 +103,7 @@ export function TableForm({ flow }: { flow: FlowToRun }) {
       >
         {!begun && (
           <>
-            <AreaField label="Table" required mono rows={8} value={text} onChange={change} problem={problem} hint={`Copied from a spreadsheet, or CSV. The first line names inputs (${Object.keys(inputs).join(", ") || "this flow has none"}); each line below is a case. What has an empty cell is left to the flow.`} />
+            <AreaField label="Table" required mono rows={8} value={text} onChange={change} problem={problem} hint={`Copied from a spreadsheet, or CSV. The first line names inputs (${Object.keys(inputs).join(", ") || "this flow has none"}); each line below is a case. What has an empty cell is left to the flow. A list is written by commas, or in JSON.`} />
             <label className="button small file-button">
               <Icon name="file" size={14} /> A .csv or .tsv file
               <input
@@ -123,7 +133,7 @@ export function TableForm({ flow }: { flow: FlowToRun }) {
                   <th scope="col">Case</th>
                 </tr>
               </thead>
-              <tbody>{rows.map((row, at) => <Row key={row.line} row={row} names={table.names} made={made[at]} />)}</tbody>
+              <tbody>{rows.map((row, at) => <Row key={row.line} row={row} names={table.names} made={made[at]} onEdit={begun ? undefined : (name, next) => change(withCell(text, row.line, name, next))} />)}</tbody>
             </table>
           </div>
         )}

@@ -56,11 +56,16 @@ function readRow(inputs: Inputs, names: readonly string[], line: number, given: 
     const wanted = inputs[name] as Schemas["Input"];
     const cell = cells[name] ?? "";
     if (cell === "" && !wanted.required) continue;
-    const read = cell === "" ? { problem: "A value is needed" } : readDraft({ ...wanted, default: undefined }, cell);
+    const read = cell === "" ? { problem: "A value is needed" } : readDraft({ ...wanted, default: undefined }, wanted.type === "list" ? listLines(cell) : cell);
     if ("problem" in read) problems[name] = read.problem;
     else values[name] = read.value;
   }
   return { line, cells, values, problems };
+}
+
+/** In a cell of a sheet a list is written by commas, or one a line as in its field; or in JSON. */
+function listLines(cell: string): string {
+  return cell.includes("\n") || /^\s*[[{]/.test(cell) ? cell : cell.replaceAll(",", "\n");
 }
 
 /** All that is wrong, a sentence each. */
