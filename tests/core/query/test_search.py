@@ -1,5 +1,7 @@
 """What a search may say, what of it a store is asked, and what is refused with the place and the reason."""  # JS-6
 
+from typing import Any
+
 import pytest
 
 from mendflow.core.model.errors import RequestError
@@ -108,6 +110,21 @@ def test_a_condition_that_turns_out_to_give_no_answer_is_a_mistake() -> None:
 )
 def test_a_store_is_asked_only_for_what_every_find_must_have(text: str, needs: list[Requirement]) -> None:
     assert list(Search(JOBS, text, NOW).needs) == needs
+
+
+@pytest.mark.parametrize(
+    ("item", "for_person"),
+    [
+        ({"kind": "job", "state": "waiting", "held": True}, True),
+        ({"kind": "user-task", "state": "running"}, True),
+        ({"kind": "user-task", "state": "completed"}, False),
+        ({"kind": "job", "state": "waiting"}, False),
+    ],
+)
+def test_an_item_is_for_a_person_that_failed_and_is_held_or_that_asks_somebody(  # UI-1
+    item: dict[str, Any], for_person: bool
+) -> None:
+    assert Search(ITEMS, "for_person", NOW).holds(item) is for_person
 
 
 def test_the_three_vocabularies_name_their_fields_once() -> None:

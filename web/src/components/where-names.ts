@@ -21,7 +21,7 @@ const CASE_WORDS: Record<string, string> = {
   canceled: "cancelled",
 };
 const JOB_WORDS: Record<string, string> = { waiting: "waiting", running: "running", completed: "completed", done: "completed", failed: "failed" };
-const ITEM_WORDS: Record<string, string> = { ...JOB_WORDS, skipped: "skipped", cancelled: "cancelled", canceled: "cancelled", cached: "cached", suspended: "suspended" };
+const ITEM_WORDS: Record<string, string> = { ...JOB_WORDS, person: "for_person", skipped: "skipped", cancelled: "cancelled", canceled: "cancelled", cached: "cached", suspended: "suspended" };
 
 export const CASE_NAMES: readonly WhereName[] = [
   { name: "id", kind: "text", what: "the case's id" },
@@ -83,6 +83,7 @@ export const ITEM_NAMES: readonly WhereName[] = [
   { name: "created", kind: "time", what: "when it began" },
   { name: "ended", kind: "time", what: "when it ended" },
   { name: "runtime", kind: "duration", what: "from when it began to its end, with what it waited" },
+  { name: "for_person", kind: "truth", what: "whether it waits for a person: a task, or a failure that is held" },
   { name: "fault.category", kind: "text", what: "where it failed" },
   { name: "fault.message", kind: "text", what: "the fault's sentence" },
   { name: "command", kind: "text", what: "its command" },

@@ -249,6 +249,11 @@ def _item_text(data: Mapping[str, Value]) -> str:
     return " ".join(str(each) for each in (data.get("item"), data.get("element"), *said) if each).lower()
 
 
+def _is_for_person(data: Mapping[str, Value]) -> bool:
+    """What failed and is held, and what a person is asked."""
+    return bool(data.get("held")) or (data.get("kind") == "user-task" and data.get("state") in ("waiting", "running"))
+
+
 def _length(part: str, more: int = 0) -> Derivation:
     return lambda data: len(data.get(part) or ()) + more
 
@@ -277,6 +282,12 @@ ITEMS: Final = SearchFields(
             "duration",
             "from when it began to its end, with what it waited",
             made=_elapsed("created_at", "ended_at"),
+        ),
+        SearchField(
+            FOR_PERSON,
+            "truth",
+            "whether it waits for a person: a user task, or a failure that is held",
+            made=_is_for_person,
         ),
         *_faults((), "fault"),
         SearchField("command", "text", "its command", "command"),
