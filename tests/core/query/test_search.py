@@ -112,6 +112,20 @@ def test_a_store_is_asked_only_for_what_every_find_must_have(text: str, needs: l
     assert list(Search(JOBS, text, NOW).needs) == needs
 
 
+def test_a_job_is_found_by_what_it_failed_by_however_that_is_written() -> None:  # UI-1
+    fault = {"name": "exit", "message": "ValueError: Could not convert string to float"}
+    failed = {**JOB, "outcome": {"fault": fault}}
+    tried = {
+        **JOB,
+        "state": "available",
+        "outcome": None,
+        "history": [{"fault": {**fault, "message": "no route to host"}}],
+    }
+    for data, words in ((failed, "could not convert"), (failed, "align[1]"), (failed, "ann"), (tried, "no route")):
+        assert Search(JOBS, f"text.contains('{words}')", NOW).holds(data)
+    assert not Search(JOBS, "text.contains('convert')", NOW).holds(tried)
+
+
 @pytest.mark.parametrize(
     ("item", "for_person"),
     [

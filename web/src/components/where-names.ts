@@ -69,8 +69,12 @@ export const JOB_NAMES: readonly WhereName[] = [
   { name: "resources.cpus", kind: "number", what: "the CPUs that it asks for" },
   { name: "resources.memory", kind: "size", what: "the memory that it asks for" },
   { name: "resources.site", kind: "text", what: "the site that it asks for" },
+  { name: "fault.category", kind: "text", what: "where it failed" },
+  { name: "fault.message", kind: "text", what: "the fault's sentence" },
+  { name: "command", kind: "text", what: "its command" },
+  { name: "text", kind: "text", what: "its id, item, what and who it is for, and its fault, in small letters" },
 ];
-export const JOB_PLACES = ["id", "item", "element", "owner", "command"];
+export const JOB_PLACES = ["text", "command"];
 
 export const ITEM_NAMES: readonly WhereName[] = [
   { name: "item", kind: "text", what: "the item's id, as in align[3]" },

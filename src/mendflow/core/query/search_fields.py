@@ -99,6 +99,14 @@ def _root_flow(data: Mapping[str, Value]) -> Value:
     return str(data["case"]).partition(".")[0].rpartition("-")[0]
 
 
+def _job_text(data: Mapping[str, Value]) -> str:
+    """In small letters. With what the last attempt failed by, also where the job waits for its next try."""
+    spec, outcome, history = data.get("spec") or {}, data.get("outcome") or {}, data.get("history") or ()
+    fault = outcome.get("fault") or (history[-1].get("fault") if history else None) or {}
+    said = data.get("id"), spec.get("item"), spec.get("element"), spec.get("owner"), fault.get("name")
+    return " ".join(str(each) for each in (*said, fault.get("message")) if each).lower()
+
+
 def _faults(over: tuple[str, ...], where: str) -> list[SearchField]:
     return [
         SearchField("fault.name", "text", "the fault's name", f"{where}.name", only=over),
@@ -162,6 +170,13 @@ JOBS: Final = SearchFields(
         SearchField("exit_code", "number", "of its command, once it has ended", "outcome.exit_code"),
         SearchField("command", "text", "its command", "spec.command"),
         *_faults(("failed",), "outcome.fault"),
+        SearchField(
+            "text",
+            "text",
+            "what people remember of it, in small letters: its id, its item, what it is for, who it is for, and the "
+            "name and sentence of the fault by which its last attempt failed",
+            made=_job_text,
+        ),
         SearchField("resources.cpus", "number", "what it asks for", "spec.resources.cpus", default=1.0),
         SearchField("resources.memory", "size", "", "spec.resources.memory_bytes", default=0),
         SearchField("resources.disk", "size", "", "spec.resources.disk_bytes", default=0),

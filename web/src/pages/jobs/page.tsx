@@ -132,7 +132,7 @@ export default function JobsPage() {
             onEnd={onEnd}
             empty={
               <EmptyState title={search.where || search.like ? "No job matches" : NONE_THERE[state ?? "waiting"]} icon="check" action={search.where || search.like ? <Link to="/jobs" className="button">Show all jobs</Link> : undefined}>
-                {search.like ? "Those that waited have begun meanwhile." : where ? "Words are looked for in the ids, items, elements of loops, owners and commands of jobs." : "Of a case that was pruned, no job is kept."}
+                {search.like ? "Those that waited have begun meanwhile." : where ? "Words are looked for in the ids, items, elements of loops, owners and commands of jobs, and in why they failed." : "Of a case that was pruned, no job is kept."}
               </EmptyState>
             }
           />
