@@ -158,9 +158,11 @@ JOBS: Final = SearchFields(
         SearchField("host", "text", "the machine of its last attempt", made=_last_attempt("host")),
         SearchField("site", "text", "the site of its last attempt", made=_last_attempt("site")),
         SearchField("created", "time", "when it was submitted", "created_at"),
+        SearchField("submitted", "time", "another name for `created`", "created_at"),
         SearchField("not_before", "time", "no pilot gets it before then, after an attempt that failed", "available_at"),
         SearchField("started", "time", "when its last attempt was given to a pilot", made=_last_attempt("granted_at")),
         SearchField("finished", "time", "when it was over", "finished_at"),
+        SearchField("ended", "time", "another name for `finished`", "finished_at"),
         SearchField(
             "runtime", "duration", "how long its last attempt ran, once it has ended", "outcome.measures.ran_ms"
         ),
