@@ -6,7 +6,9 @@ import { takeChosen } from "./chosen-files";
 import { bytes, plural } from "./format";
 import { EntriesTable, keysOf } from "./entries-table";
 import { Icon } from "./icon";
+import { StoredFileName } from "./stored-file";
 import { entriesIn, looksLikeTable, readTable, TABLE_BYTES_MAX, type Columns, type Entry, type TableFlaw } from "./table-texts";
+import { isStored } from "./typed-values";
 
 const SHOWN = 3;
 const SHOWN_WHOLE = 10;
@@ -92,13 +94,16 @@ function Preview({ name, entries, shown }: { name: string; entries: readonly Ent
   const more = [entries.length > shown && `${plural(entries.length - shown, "entry", "entries")} more`, all.length > keys.length && `${plural(all.length - keys.length, "column")} more`].filter(Boolean).join(", ");
   return (
     <div className="table-preview" tabIndex={0} role="region" aria-label={`First entries of ${name}`}>
-      <EntriesTable keys={keys} entries={entries.slice(0, shown)} cell={cellText} />
+      <EntriesTable keys={keys} entries={entries.slice(0, shown)} cell={(value) => <Cell value={value} />} />
       {more && <p className="muted">and {more}</p>}
     </div>
   );
 }
 
-function cellText(value: unknown): string {
-  if (value === undefined || value === null) return "";
+/** A file is told by its name and size; the text of the field keeps all of it. */
+function Cell({ value }: { value: unknown }) {
+  if (value === undefined || value === null) return null;
+  if (isStored(value)) return <StoredFileName file={value} />;
+  if (Array.isArray(value) && value.length > 0 && value.every(isStored)) return value.map((each, at) => <div key={at}><StoredFileName file={each} /></div>);
   return typeof value === "object" ? writeExactly(value) : String(value);
 }
