@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { fieldTime, filtersOf, withinSpan } from "@/pages/cases/condition";
+import { fieldTime, withinSpan } from "@/components/time-spans";
+import { filtersOf } from "@/pages/cases/condition";
 
 const NOON = new Date(2026, 10, 17, 12, 0);
 const day = (at: number) => new Date(2026, 10, at).toISOString();

@@ -29,6 +29,16 @@ describe("a list of like objects", () => {
     expect(shown).not.toContain("<table");
   });
 
+  it("tells files in it by their names and sizes, in a form as elsewhere", () => {
+    const file = { $file: "4e26".padEnd(64, "0"), bytes: 8644, name: "ALM.csv" };
+    const draft = JSON.stringify([{ station: "ALM", readings: file, more: [file, { ...file, name: "ALM-2.csv" }] }]);
+    const changed: string[] = [];
+    const shown = renderToStaticMarkup(<ValueField name="stations" wanted={{ type: "table" } as never} draft={draft} onChange={(text) => changed.push(String(text))} />);
+    for (const text of [">ALM.csv<", "8.6 kB", ">ALM-2.csv<"]) expect(shown).toContain(text);
+    expect(shown).not.toContain("$file");
+    expect(changed).toEqual([]);
+  });
+
   it("is shown as a table by a form, and anything else as text", () => {
     const field = (draft: string) => renderToStaticMarkup(<ValueField name="samples" wanted={{ type: "list" } as never} draft={draft} onChange={() => undefined} />);
     expect(field(JSON.stringify(SAMPLES, null, 2))).not.toContain("<textarea");

@@ -8,7 +8,7 @@ const cases = (typed: string) => asCondition(typed, CASE_NAMES, CASE_PLACES);
 test("words are looked for, each of them, however they are written", () => {
   expect(cases(" NA12878  Night ")).toBe("text.contains('na12878') && text.contains('night')");
   expect(cases("it's")).toBe("text.contains('it\\'s')");
-  expect(asCondition("Align", JOB_NAMES, JOB_PLACES)).toContain("item.contains('Align') || ");
+  expect(asCondition("Align", JOB_NAMES, JOB_PLACES)).toBe("(text.contains('align') || command.contains('Align'))");
 });
 
 test("a word that is a state asks for that state, and the others for the case", () => {

@@ -1,5 +1,8 @@
 """What a search may say, what of it a store is asked, and what is refused with the place and the reason."""  # JS-6
 
+import re
+from typing import Any
+
 import pytest
 
 from mendflow.core.model.errors import RequestError
@@ -108,6 +111,60 @@ def test_a_condition_that_turns_out_to_give_no_answer_is_a_mistake() -> None:
 )
 def test_a_store_is_asked_only_for_what_every_find_must_have(text: str, needs: list[Requirement]) -> None:
     assert list(Search(JOBS, text, NOW).needs) == needs
+
+
+def test_the_columns_of_the_list_of_jobs_are_names_of_times() -> None:  # UI-1
+    ended = {**JOB, "finished_at": NOW - 60_000}
+    assert Search(JOBS, "submitted < ago('59m') && ended > ago('2m')", NOW).holds(ended)
+    assert Search(JOBS, "ended == null", NOW).holds({**JOB, "finished_at": 0})
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "advice"),
+    [
+        ("created == '2026-11-30'", 12, "write created >= '2026-11-30' && created < '2026-12-01'"),
+        ("'2026-11-30' == ended", 1, "write ended >= '2026-11-30' && ended < '2026-12-01'"),
+        ("attempts > 1 && created != '2026-11-30'", 28, "write !(created >= '2026-11-30' && created < '2026-12-01')"),
+        ("created in ['2026-11-30']", 13, "write created >= '2026-11-30' && created < '2026-12-01'"),
+    ],
+)
+def test_a_time_that_is_compared_with_a_day_as_if_it_were_one_is_refused(  # UI-1
+    text: str, position: int, advice: str
+) -> None:
+    with pytest.raises(InvalidSearch, match=re.escape(advice)) as caught:
+        Search(JOBS, text, NOW)
+    assert caught.value.fields["position"] == position
+    for fine in ("created >= '2026-11-30'", "'2026-11-30' < created", "created == '2026-11-30T08:00:00Z'"):
+        Search(JOBS, fine, NOW)
+
+
+def test_a_job_is_found_by_what_it_failed_by_however_that_is_written() -> None:  # UI-1
+    fault = {"name": "exit", "message": "ValueError: Could not convert string to float"}
+    failed = {**JOB, "outcome": {"fault": fault}}
+    tried = {
+        **JOB,
+        "state": "available",
+        "outcome": None,
+        "history": [{"fault": {**fault, "message": "no route to host"}}],
+    }
+    for data, words in ((failed, "could not convert"), (failed, "align[1]"), (failed, "ann"), (tried, "no route")):
+        assert Search(JOBS, f"text.contains('{words}')", NOW).holds(data)
+    assert not Search(JOBS, "text.contains('convert')", NOW).holds(tried)
+
+
+@pytest.mark.parametrize(
+    ("item", "for_person"),
+    [
+        ({"kind": "job", "state": "waiting", "held": True}, True),
+        ({"kind": "user-task", "state": "running"}, True),
+        ({"kind": "user-task", "state": "completed"}, False),
+        ({"kind": "job", "state": "waiting"}, False),
+    ],
+)
+def test_an_item_is_for_a_person_that_failed_and_is_held_or_that_asks_somebody(  # UI-1
+    item: dict[str, Any], for_person: bool
+) -> None:
+    assert Search(ITEMS, "for_person", NOW).holds(item) is for_person
 
 
 def test_the_three_vocabularies_name_their_fields_once() -> None:

@@ -66,6 +66,14 @@ export function resumeItem(id: string, item: string): RequestAction {
   };
 }
 
+/** An item that failed and is held. */
+export function tryItemAgain(id: string, item: string): RequestAction {
+  return {
+    kind: "request", label: "Try again", needs: "resume", title: `Try ${item} again`, will: `${item} is tried again as it is; then what needs it goes on. What else waits for a person in the case stays as it is.`, done: `${item} is tried again`,
+    run: () => ask(api.POST("/api/v1/cases/{case}/resume", { params: { path: { case: id } }, body: { item } })),
+  };
+}
+
 export function requeue(job: string): RequestAction {
   const at = job.lastIndexOf("/");
   const path = { case: job.slice(0, at), serial: job.slice(at + 1) };

@@ -1,12 +1,14 @@
 /** Below the field of a list or a table: a sheet from here, how many entries were read, and the first few of them. */
 import { useId, useMemo, useState, type ReactNode } from "react";
-import { writeExactly } from "@/api/exact-json";
+import { isNumber, writeExactly } from "@/api/exact-json";
 import "@/styles/resources.css";
 import { takeChosen } from "./chosen-files";
 import { bytes, plural } from "./format";
 import { EntriesTable, keysOf } from "./entries-table";
 import { Icon } from "./icon";
+import { StoredFileName } from "./stored-file";
 import { entriesIn, looksLikeTable, readTable, TABLE_BYTES_MAX, type Columns, type Entry, type TableFlaw } from "./table-texts";
+import { isStored } from "./typed-values";
 
 const SHOWN = 3;
 const SHOWN_WHOLE = 10;
@@ -88,7 +90,7 @@ export function TableInput({ name, text, columns, onChange, isTable, whole, cell
   );
 }
 
-function Preview({ name, entries, shown, cell = cellText }: { name: string; entries: readonly Entry[]; shown: number; cell?: TableInputProps["cell"] }) {
+function Preview({ name, entries, shown, cell = (value) => <TableCell value={value} /> }: { name: string; entries: readonly Entry[]; shown: number; cell?: TableInputProps["cell"] }) {
   const all = keysOf(entries.slice(0, shown));
   const keys = all.slice(0, COLUMNS_SHOWN);
   const more = [entries.length > shown && `${plural(entries.length - shown, "entry", "entries")} more`, all.length > keys.length && `${plural(all.length - keys.length, "column")} more`].filter(Boolean).join(", ");
@@ -100,7 +102,19 @@ function Preview({ name, entries, shown, cell = cellText }: { name: string; entr
   );
 }
 
-export function cellText(value: unknown): string {
+/** A file is told by its name and size; the text of the field keeps all of it. */
+export function TableCell({ value }: { value: unknown }): ReactNode {
+  if (isStored(value)) return <StoredFileName file={value} />;
+  if (Array.isArray(value) && value.length > 0 && value.every(isStored)) return value.map((each, at) => <div key={at}><StoredFileName file={each} /></div>);
+  return Array.isArray(value) ? listText(value) : cellText(value);
+}
+
+/** A list as it is read in a cell: the elements of a plain one, by commas. */
+function listText(value: readonly unknown[]): string {
+  return value.length && value.every((each) => typeof each !== "object" || each === null || isNumber(each)) ? value.map((each) => (each === null ? "null" : String(each))).join(", ") : cellText(value);
+}
+
+function cellText(value: unknown): string {
   if (value === undefined || value === null) return "";
   return typeof value === "object" ? writeExactly(value) : String(value);
 }

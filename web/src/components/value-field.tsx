@@ -1,8 +1,8 @@
 /** A field for a value of a declared type: of a flow's input, or of what a person is asked for. */
+import { isNumber } from "@/api/exact-json";
 import { useId, useState } from "react";
 import { api, ask } from "@/api/client";
 import { messageOf } from "@/api/errors";
-import { isNumber } from "@/api/exact-json";
 import { takeChosen } from "./chosen-files";
 import { cellDraft, useEditedCells } from "./cell-values";
 import { EditCell } from "./edit-cell";
@@ -11,7 +11,7 @@ import { bytes } from "./format";
 import { NeededMark } from "./field";
 import { AreaField, SelectField, TextField } from "./form-fields";
 import { Icon } from "./icon";
-import { cellText, TableInput } from "./table-input";
+import { TableCell, TableInput } from "./table-input";
 import { entriesIn } from "./table-texts";
 import { isStored, readText, type Draft, type StoredFile, type Wanted } from "./typed-values";
 
@@ -89,7 +89,7 @@ function ListField({ about, columns, isTable, ...props }: LinesProps & { about?:
   };
   const cell = (value: unknown, key: string, at: number) => {
     const wrong = wrongAt(at, key);
-    return <EditCell label={`${key} of entry ${at + 1} of ${props.label}`} text={wrong?.text ?? cellDraft(value)} problem={wrong?.problem} onChange={(text) => edit(at, key, text)}>{wrong?.text ?? (Array.isArray(value) ? listText(value) : cellText(value))}</EditCell>;
+    return <EditCell label={`${key} of entry ${at + 1} of ${props.label}`} text={wrong?.text ?? cellDraft(value)} problem={wrong?.problem} onChange={(text) => edit(at, key, text)}>{wrong?.text ?? <TableCell value={value} />}</EditCell>;
   };
   return (
     <div className="stack tight" role={isText ? undefined : "group"} aria-labelledby={isText ? undefined : id}>
@@ -100,11 +100,6 @@ function ListField({ about, columns, isTable, ...props }: LinesProps & { about?:
       {!isText && about && <p className="field-hint">{about}</p>}
     </div>
   );
-}
-
-/** A list as it is read in a cell: the elements of a plain one, by commas. */
-function listText(value: readonly unknown[]): string {
-  return value.length && value.every((each) => typeof each !== "object" || each === null || isNumber(each)) ? value.map((each) => (each === null ? "null" : String(each))).join(", ") : cellText(value);
 }
 
 async function digestOf(file: File): Promise<string> {

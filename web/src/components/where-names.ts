@@ -21,7 +21,7 @@ const CASE_WORDS: Record<string, string> = {
   canceled: "cancelled",
 };
 const JOB_WORDS: Record<string, string> = { waiting: "waiting", running: "running", completed: "completed", done: "completed", failed: "failed" };
-const ITEM_WORDS: Record<string, string> = { ...JOB_WORDS, skipped: "skipped", cancelled: "cancelled", canceled: "cancelled", cached: "cached", suspended: "suspended" };
+const ITEM_WORDS: Record<string, string> = { ...JOB_WORDS, person: "for_person", skipped: "skipped", cancelled: "cancelled", canceled: "cancelled", cached: "cached", suspended: "suspended" };
 
 export const CASE_NAMES: readonly WhereName[] = [
   { name: "id", kind: "text", what: "the case's id" },
@@ -64,13 +64,20 @@ export const JOB_NAMES: readonly WhereName[] = [
   { name: "pilot", kind: "text", what: "the pilot that has it now" },
   { name: "priority", kind: "number", what: "higher ones go first" },
   { name: "attempts", kind: "number", what: "how often it was given to a pilot" },
-  { name: "created", kind: "time", what: "when it was submitted" },
+  { name: "submitted", kind: "time", what: "when it was submitted" },
+  { name: "started", kind: "time", what: "when its last attempt was given to a pilot" },
+  { name: "ended", kind: "time", what: "when it ended" },
+  { name: "runtime", kind: "duration", what: "how long its last attempt ran" },
   { name: "not_before", kind: "time", what: "no pilot gets it before then" },
   { name: "resources.cpus", kind: "number", what: "the CPUs that it asks for" },
   { name: "resources.memory", kind: "size", what: "the memory that it asks for" },
   { name: "resources.site", kind: "text", what: "the site that it asks for" },
+  { name: "fault.category", kind: "text", what: "where it failed" },
+  { name: "fault.message", kind: "text", what: "the fault's sentence" },
+  { name: "command", kind: "text", what: "its command" },
+  { name: "text", kind: "text", what: "its id, item, what and who it is for, and its fault, in small letters" },
 ];
-export const JOB_PLACES = ["id", "item", "element", "owner", "command"];
+export const JOB_PLACES = ["text", "command"];
 
 export const ITEM_NAMES: readonly WhereName[] = [
   { name: "item", kind: "text", what: "the item's id, as in align[3]" },
@@ -83,6 +90,7 @@ export const ITEM_NAMES: readonly WhereName[] = [
   { name: "created", kind: "time", what: "when it began" },
   { name: "ended", kind: "time", what: "when it ended" },
   { name: "runtime", kind: "duration", what: "from when it began to its end, with what it waited" },
+  { name: "for_person", kind: "truth", what: "whether it waits for a person: a task, or a failure that is held" },
   { name: "fault.category", kind: "text", what: "where it failed" },
   { name: "fault.message", kind: "text", what: "the fault's sentence" },
   { name: "command", kind: "text", what: "its command" },

@@ -4,7 +4,7 @@ A text that is compared with a name that has a unit is parsed as that: `runtime 
 `created > '2026-11-15'`. So a search needs no function other than `ago`, and the rest is plain CEL. A text that is
 compared with a name that has a fixed set of values must be one of these."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple, NoReturn
 
 from mendflow.core.expressions.cel import closest_name
@@ -52,6 +52,8 @@ def replace_amounts(words: SearchFields, text: str, now: Instant) -> RewrittenSe
         if token.kind == "name" and token.text == "ago" and _is_called(tokens, place):
             number, last = _ago(tokens, place, now)
         elif token.kind == "string" and (name := _compared_name(words, tokens, place)) is not None:
+            if name.kind == "time" and (equal := _equality(tokens, place)):
+                _demand_moment(name, equal, token)
             number = _number(name.kind, token) if name.kind in _UNITS else _value(name, token)
         if number is not None:
             made += text[end:start] + str(number)
@@ -81,6 +83,31 @@ def _number(kind: Kind, token: CelToken) -> int:
     if found is None:
         refuse(f"{text!r} is not {KIND_WORDS[kind]}", token.start + 1)
     return found
+
+
+def _equality(tokens: list[CelToken], place: int) -> str:
+    """By which of `==`, `!=` and `in` a text is compared; empty if by its order."""
+    before, after = (
+        "".join(each.text for each in tokens[begin : begin + 2]) for begin in (max(0, place - 2), place + 1)
+    )
+    found = next((each for each in (before, after) if each in ("==", "!=")), "")
+    ordered = any(each.text in "<>" for each in tokens[max(0, place - 2) : place + 2])
+    return found or ("" if ordered else "in")
+
+
+def _demand_moment(name: SearchField, equal: str, token: CelToken) -> None:
+    """A day is no moment: what happened on it is not found by `==`, and nobody would see why."""
+    try:
+        day = date.fromisoformat(_unquoted(token))
+        after = day + timedelta(days=1)
+    except (ValueError, OverflowError):
+        return
+    within = f"{name.name} >= '{day}' && {name.name} < '{after}'"
+    wanted = f"!({within})" if equal == "!=" else within
+    refuse(
+        f"`{name.name}` is a time, to the millisecond, and a day is not: for that day, in UTC, write {wanted}",
+        token.start + 1,
+    )
 
 
 def _time_ms(text: str) -> int | None:

@@ -99,6 +99,14 @@ def _root_flow(data: Mapping[str, Value]) -> Value:
     return str(data["case"]).partition(".")[0].rpartition("-")[0]
 
 
+def _job_text(data: Mapping[str, Value]) -> str:
+    """In small letters. With what the last attempt failed by, also where the job waits for its next try."""
+    spec, outcome, history = data.get("spec") or {}, data.get("outcome") or {}, data.get("history") or ()
+    fault = outcome.get("fault") or (history[-1].get("fault") if history else None) or {}
+    said = data.get("id"), spec.get("item"), spec.get("element"), spec.get("owner"), fault.get("name")
+    return " ".join(str(each) for each in (*said, fault.get("message")) if each).lower()
+
+
 def _faults(over: tuple[str, ...], where: str) -> list[SearchField]:
     return [
         SearchField("fault.name", "text", "the fault's name", f"{where}.name", only=over),
@@ -150,9 +158,11 @@ JOBS: Final = SearchFields(
         SearchField("host", "text", "the machine of its last attempt", made=_last_attempt("host")),
         SearchField("site", "text", "the site of its last attempt", made=_last_attempt("site")),
         SearchField("created", "time", "when it was submitted", "created_at"),
+        SearchField("submitted", "time", "another name for `created`", "created_at"),
         SearchField("not_before", "time", "no pilot gets it before then, after an attempt that failed", "available_at"),
         SearchField("started", "time", "when its last attempt was given to a pilot", made=_last_attempt("granted_at")),
         SearchField("finished", "time", "when it was over", "finished_at"),
+        SearchField("ended", "time", "another name for `finished`", "finished_at"),
         SearchField(
             "runtime", "duration", "how long its last attempt ran, once it has ended", "outcome.measures.ran_ms"
         ),
@@ -162,6 +172,13 @@ JOBS: Final = SearchFields(
         SearchField("exit_code", "number", "of its command, once it has ended", "outcome.exit_code"),
         SearchField("command", "text", "its command", "spec.command"),
         *_faults(("failed",), "outcome.fault"),
+        SearchField(
+            "text",
+            "text",
+            "what people remember of it, in small letters: its id, its item, what it is for, who it is for, and the "
+            "name and sentence of the fault by which its last attempt failed",
+            made=_job_text,
+        ),
         SearchField("resources.cpus", "number", "what it asks for", "spec.resources.cpus", default=1.0),
         SearchField("resources.memory", "size", "", "spec.resources.memory_bytes", default=0),
         SearchField("resources.disk", "size", "", "spec.resources.disk_bytes", default=0),
@@ -249,6 +266,11 @@ def _item_text(data: Mapping[str, Value]) -> str:
     return " ".join(str(each) for each in (data.get("item"), data.get("element"), *said) if each).lower()
 
 
+def _is_for_person(data: Mapping[str, Value]) -> bool:
+    """What failed and is held, and what a person is asked."""
+    return bool(data.get("held")) or (data.get("kind") == "user-task" and data.get("state") in ("waiting", "running"))
+
+
 def _length(part: str, more: int = 0) -> Derivation:
     return lambda data: len(data.get(part) or ()) + more
 
@@ -277,6 +299,12 @@ ITEMS: Final = SearchFields(
             "duration",
             "from when it began to its end, with what it waited",
             made=_elapsed("created_at", "ended_at"),
+        ),
+        SearchField(
+            FOR_PERSON,
+            "truth",
+            "whether it waits for a person: a user task, or a failure that is held",
+            made=_is_for_person,
         ),
         *_faults((), "fault"),
         SearchField("command", "text", "its command", "command"),

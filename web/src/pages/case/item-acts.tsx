@@ -5,6 +5,8 @@ import { useState } from "react";
 import { api, ask } from "@/api/client";
 import { caseQuery, whyQuery, type ItemView } from "@/api/queries";
 import { useMayAll } from "@/api/session";
+import { ActionRow } from "@/components/action-buttons";
+import { toCause, toMending, toTeaching, tryItemAgain } from "@/components/actions";
 import { useQuestion } from "@/components/acts";
 import { CaseActDialog } from "@/components/case-act-dialog";
 import { CASE_ACTS, labelFor, type CaseAct } from "@/components/case-acts";
@@ -27,7 +29,7 @@ export function ItemActs({ view }: { view: ItemView }) {
     {
       id: "suspend",
       needs: "suspend",
-      fits: live,
+      fits: live && !view.held,
       label: "Suspend",
       hint: "It stops where it is, and goes on when somebody resumes it. Other items go on.",
       run: () => askFirst({ title: `Suspend ${item}`, will: "It stops where it is, and goes on when somebody resumes it. Other items go on; what needs this one waits.", act: "Suspend", done: `${item} is suspended`, onAct: () => ask(api.POST("/api/v1/cases/{case}/suspend", { ...path, body: { item } })) }),
@@ -46,8 +48,8 @@ export function ItemActs({ view }: { view: ItemView }) {
       fits: live || state === "suspended",
       label: "Cancel",
       danger: true,
-      hint: "Its job is killed. What needs it does not run.",
-      run: () => askFirst({ title: `Cancel ${item}`, will: "Its job is killed if it runs, and it ends as cancelled. What needs it does not run; other items go on. This cannot be taken back.", act: "Cancel the item", danger: true, done: `${item} is cancelled`, onAct: () => ask(api.POST("/api/v1/cases/{case}/cancel", { ...path, body: { item } })) }),
+      hint: state === "running" && !view.held ? "Its job is killed. What needs it does not run." : "It ends as cancelled. What needs it does not run.",
+      run: () => askFirst({ title: `Cancel ${item}`, will: `${view.held ? "It" : "Its job is killed if it runs, and it"} ends as cancelled. What needs it does not run; other items go on. This cannot be taken back.`, act: "Cancel the item", danger: true, done: `${item} is cancelled`, onAct: () => ask(api.POST("/api/v1/cases/{case}/cancel", { ...path, body: { item } })) }),
     },
   ];
   const offered = acts.filter((act) => act.fits && may(act.needs));
@@ -65,7 +67,7 @@ export function FailedItemActs({ view }: { view: ItemView }) {
   const navigate = useNavigate();
   const [act, setAct] = useState<CaseAct | null>(null);
   const { case: id, item } = view;
-  const failed = view.state === "failed";
+  const failed = view.state === "failed" && !view.held;
   const of = useQuery({ ...caseQuery(id), enabled: failed }).data;
   const failure = useQuery({ ...whyQuery(`${id}:${item}`), enabled: failed }).data?.repairs?.find((each) => each.group);
   const group = failure?.group;
@@ -91,6 +93,19 @@ export function FailedItemActs({ view }: { view: ItemView }) {
       {!of.ended_at && <span className="muted">The case goes on without it; once it is over, what failed can be run again.</span>}
       <CaseActDialog act={act} cases={[of]} onClose={() => setAct(null)} onDone={(made) => made[0] && void navigate({ to: "/cases/$case", params: { case: made[0] }, search: {} })} />
     </div>
+  );
+}
+
+/** What can be done about an item that failed, and that waits for a person. */
+export function HeldItemActs({ view }: { view: ItemView }) {
+  const repairs = useQuery({ ...whyQuery(`${view.case}:${view.item}`), enabled: view.held }).data?.repairs;
+  const waits = repairs?.find((each) => each.state === "waiting" && each.group);
+  if (!view.held || !waits?.group) return null;
+  return (
+    <ActionRow
+      label={`What can be done about ${view.item}`}
+      actions={[...(waits.type === "abort" ? [tryItemAgain(view.case, view.item)] : []), toMending(waits.group, waits.id), toTeaching(waits.group), toCause(waits.group, undefined, waits.id)]}
+    />
   );
 }
 

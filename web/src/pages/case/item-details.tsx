@@ -15,7 +15,7 @@ import { Time } from "@/components/time";
 import { Why } from "@/components/why";
 import { AskedTask, isAsked, ItemState } from "./asked-task";
 import { Files } from "./files";
-import { Asked, FailedItemActs, ItemActs } from "./item-acts";
+import { Asked, FailedItemActs, HeldItemActs, ItemActs } from "./item-acts";
 import type { Job } from "../jobs/needs";
 import { itemQuery, jobQuery, readLog } from "./queries";
 import { AttemptRan, Ran, triesOf } from "./ran";
@@ -37,6 +37,7 @@ function ItemParts({ view }: { view: ItemView }) {
     <>
       <Why subject={`${view.case}:${view.item}`} />
       <FailedItemActs view={view} />
+      <HeldItemActs view={view} />
       <Facts
         facts={[
           ["State", <ItemState key="state" item={view} />],

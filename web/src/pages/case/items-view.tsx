@@ -1,8 +1,10 @@
-import { useInfiniteQuery } from "@tanstack/react-query";
+import { useInfiniteQuery, useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
 import { useCallback, useEffect, useMemo, useState } from "react";
-import type { ItemView } from "@/api/queries";
+import { caseQuery, type ItemView } from "@/api/queries";
+import { wordOf } from "@/api/states";
 import { DataTable, type Column } from "@/components/data-table";
+import { number } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { elementOf } from "@/components/item-text";
 import { RowReason } from "@/components/row-reason";
@@ -11,12 +13,12 @@ import { Time } from "@/components/time";
 import { WhereField } from "@/components/where-field";
 import { ITEM_NAMES, ITEM_PLACES } from "@/components/where-names";
 import { AskedTask, isAsked, ItemState } from "./asked-task";
-import { hasWords, itemsQuery, itemState } from "./queries";
+import { hasWords, itemsIn, itemsQuery } from "./queries";
 import { Ran, ranMs, triesOf } from "./ran";
 
 const route = getRouteApi("/cases/$case");
 const FIRST_ROWS = 40;
-const SHOWN = ["failed", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
+const SHOWN = ["failed", "person", "running", "waiting", "completed", "cached", "skipped", "cancelled"] as const;
 
 function ItemWhy({ item }: { item: ItemView }) {
   if (isAsked(item)) return <AskedTask item={item} />;
@@ -69,7 +71,8 @@ function FindItem({ value, onFind }: { value: string; onFind: (words: string) =>
 export default function ItemsView({ id }: { id: string }) {
   const search = route.useSearch();
   const navigate = route.useNavigate();
-  const query = useInfiniteQuery(itemsQuery(id, { name: search.name, state: itemState(search.state), where: search.where, also: hasWords(search.find) }));
+  const { state, also } = itemsIn(search.state);
+  const query = useInfiniteQuery(itemsQuery(id, { name: search.name, state, where: search.where, also: [also, hasWords(search.find)].filter(Boolean).join(" && ") || undefined }));
   const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
   const rows = useMemo(() => query.data?.pages.flatMap((page) => page.data) ?? [], [query.data]);
   const onEnd = useCallback(() => {
@@ -81,6 +84,7 @@ export default function ItemsView({ id }: { id: string }) {
     if (goesOn) onEnd();
   }, [goesOn, onEnd]);
   const onFind = useCallback((find: string) => void navigate({ search: (before) => ({ ...before, find: find || undefined }), replace: true }), [navigate]);
+  const held = useQuery(caseQuery(id)).data?.held.filter((each) => each.startsWith(`${id}:`)).length ?? 0;
   const narrowed = Boolean(search.state || search.name || search.where || search.find);
   return (
     <div className="timeline">
@@ -91,7 +95,7 @@ export default function ItemsView({ id }: { id: string }) {
           </Link>
           {SHOWN.map((state) => (
             <Link key={state} from="/cases/$case" to="." search={(before) => ({ ...before, state })} className="segment" aria-current={search.state === state ? "true" : undefined} activeOptions={{ explicitUndefined: true, exact: true }}>
-              {state}
+              {wordOf(state)}
             </Link>
           ))}
         </nav>
@@ -118,7 +122,14 @@ export default function ItemsView({ id }: { id: string }) {
           onOpen={(item) => void navigate({ search: (before) => ({ ...before, item: item.item, line: undefined }), replace: Boolean(search.item) })}
           onEnd={onEnd}
           empty={
-            <EmptyState title={narrowed ? "No item matches" : "Nothing has begun yet"} icon="filter" action={narrowed ? <Link from="/cases/$case" to="." search={{ view: "items" }} className="button">Show all items</Link> : undefined} />
+            <EmptyState title={narrowed ? "No item matches" : "Nothing has begun yet"} icon="filter" action={narrowed ? <Link from="/cases/$case" to="." search={{ view: "items" }} className="button">Show all items</Link> : undefined}>
+              {search.state === "failed" && held > 0 && (
+                <>
+                  {held === 1 ? "One that failed is not over: it waits" : `${number(held)} that failed are not over: they wait`}{" "}
+                  <Link from="/cases/$case" to="." search={(before) => ({ ...before, state: "person" })}>for a person</Link>.
+                </>
+              )}
+            </EmptyState>
           }
         />
       )}

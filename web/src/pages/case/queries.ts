@@ -48,6 +48,13 @@ export function itemState(word: string | undefined): ItemState | undefined {
   return ITEM_STATES.find((state) => state === word);
 }
 
+/** What the list of items is narrowed to. Those that wait for a person stand apart from the others that wait, as in the list of
+ * cases: an item that failed and is held is not over. */
+export function itemsIn(state: string | undefined): { state?: ItemState; also?: string } {
+  if (state === "person") return { also: "for_person" };
+  return state === "waiting" ? { state, also: "!for_person" } : { state: itemState(state) };
+}
+
 /** The condition that an item has each of these words, however they are written. */
 export function hasWords(find: string | undefined): string | undefined {
   const words = (find ?? "").toLowerCase().split(/\s+/).filter(Boolean);

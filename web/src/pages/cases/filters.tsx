@@ -11,8 +11,9 @@ import { StateIcon } from "@/components/state-badge";
 import { WhereField } from "@/components/where-field";
 import { CASE_NAMES, CASE_PLACES } from "@/components/where-names";
 import { stateOf } from "@/api/states";
-import { conditionOf, countsAsked, fieldTime } from "./condition";
-import { CHOICES, SPANS, type CasesSearch, type Span } from "./search";
+import { TimeChips, TimeFilter } from "@/components/time-filter";
+import { conditionOf, countsAsked } from "./condition";
+import { CHOICES, type CasesSearch } from "./search";
 import { removeView, saveView, useSavedViews } from "./views";
 
 /** How many cases there are of each status, and that wait for a person; nothing until that is known. */
@@ -84,59 +85,7 @@ export function Filters({ search, error }: { search: CasesSearch; error: unknown
           with called and mending cases
         </label>
       </div>
-      <TimeChips search={search} onChange={change} />
-    </div>
-  );
-}
-
-const SPAN_WORDS: Record<Span, string> = { "1h": "in the last hour", today: "today", yesterday: "yesterday", "1 day": "in the last 24 hours", "7 days": "in the last 7 days", "30 days": "in the last 30 days", between: "from … to …" };
-
-/** When cases were started, or ended: one of the usual spans, or between two times, of which either may be left out. */
-function TimeFilter(props: { label: string; span: Span | undefined; from: string | undefined; to: string | undefined; onChange: (span: Span | undefined, from?: string, to?: string) => void }) {
-  const { label, span, from, to, onChange } = props;
-  const choose = (next: Span | undefined) => (next === "between" ? onChange(next, fieldTime(new Date().setHours(0, 0, 0, 0))) : onChange(next));
-  return (
-    <span className="time-filter">
-      <select aria-label={label} value={span ?? ""} onChange={(event) => choose(SPANS.find((each) => each === event.target.value))}>
-        <option value="">{label.toLowerCase()} at any time</option>
-        {SPANS.map((each) => (
-          <option key={each} value={each}>
-            {label.toLowerCase()} {SPAN_WORDS[each]}
-          </option>
-        ))}
-      </select>
-      {span === "between" && (
-        <>
-          <input type="datetime-local" aria-label={`${label} from`} value={from ?? ""} onChange={(event) => onChange("between", event.target.value || undefined, to)} />
-          <span className="muted">to</span>
-          <input type="datetime-local" aria-label={`${label} before`} value={to ?? ""} onChange={(event) => onChange("between", from, event.target.value || undefined)} />
-        </>
-      )}
-    </span>
-  );
-}
-
-function spanText(span: Span, from: string | undefined, to: string | undefined): string {
-  if (span !== "between") return SPAN_WORDS[span];
-  const shown = (text: string) => text.replace("T", " ");
-  return [from && `since ${shown(from)}`, to && `before ${shown(to)}`].filter(Boolean).join(", ") || "at any time";
-}
-
-/** What the list is narrowed to by time, each to be taken away by a click: a link may have set it. */
-function TimeChips({ search, onChange }: { search: CasesSearch; onChange: (changed: Partial<CasesSearch>) => void }) {
-  const chips = [
-    search.since && { text: `started ${spanText(search.since, search.from, search.to)}`, without: { since: undefined, from: undefined, to: undefined } },
-    search.ended && { text: `ended ${spanText(search.ended, search.endedFrom, search.endedTo)}: without what is not over`, without: { ended: undefined, endedFrom: undefined, endedTo: undefined } },
-  ].filter((each) => each !== undefined);
-  if (!chips.length) return null;
-  return (
-    <div className="row wrap" role="group" aria-label="Only cases that">
-      <span className="muted">Only cases that</span>
-      {chips.map((each) => (
-        <button key={each.text} type="button" className="chip pick" title="Take this filter away" onClick={() => onChange(each.without)}>
-          {each.text} <Icon name="close" size={12} />
-        </button>
-      ))}
+      <TimeChips what="cases" began="started" search={search} onChange={change} />
     </div>
   );
 }

@@ -1,10 +1,9 @@
 import { flag, known, oneOf, text } from "@/app/search-params";
+import { SPANS } from "@/components/time-spans";
 
 export const STATUSES = ["running", "suspended", "completed", "failed", "cancelled"] as const;
 /** What the page is narrowed to: a status, where those that wait for a person stand apart from the others that run. */
 export const CHOICES = ["running", "person", "suspended", "completed", "failed", "cancelled"] as const;
-export const SPANS = ["1h", "today", "yesterday", "1 day", "7 days", "30 days", "between"] as const;
-export type Span = (typeof SPANS)[number];
 
 /** What the page keeps in its address: the condition, the order, the quick filters and the case that is looked at. */
 export function search(raw: Record<string, unknown>) {

@@ -7,7 +7,7 @@ import { Sparkline } from "@/components/sparkline";
 import { StateIcon } from "@/components/state-badge";
 import { runningForPersonQuery } from "@/api/queries";
 import type { State } from "@/api/states";
-import { fieldTime } from "../cases/condition";
+import { fieldTime } from "@/components/time-spans";
 import type { Overview } from "./page";
 
 function Tile(props: { state: State; title: string; count: number; link: LinkProps; note: ReactNode; hint?: string; children?: ReactNode }) {

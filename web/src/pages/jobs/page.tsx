@@ -14,21 +14,19 @@ import { RowReason } from "@/components/row-reason";
 import { EmptyState, ErrorState, Loading } from "@/components/states-of-page";
 import { StateBadge, StateIcon } from "@/components/state-badge";
 import { Duration, Time } from "@/components/time";
+import { TimeChips, TimeFilter } from "@/components/time-filter";
 import { WhereField } from "@/components/where-field";
 import { JOB_NAMES, JOB_PLACES } from "@/components/where-names";
 import { Why } from "@/components/why";
 import { jobQuery } from "../case/queries";
 import { asksFor, needsOf, type Job, type ListedJob } from "./needs";
-import { JOB_STATES } from "./search";
+import { filtersOf, isNarrowed, LIVE } from "./condition";
+import { JOB_STATES, type JobsSearch } from "./search";
 import "@/styles/resources.css";
 
 const route = getRouteApi("/jobs");
-const CONDITIONS = { waiting: "state == 'available'", running: "state == 'running'", failed: "state == 'failed'", completed: "state == 'completed'" };
 const ICONS = { waiting: "waiting", running: "running", failed: "failed", completed: "done" } as const;
 const NONE_THERE = { waiting: "No job waits", running: "No job runs", failed: "No job has failed", completed: "No job has completed" };
-/** In the queue, for a pilot to take: nobody suspends them, no pilot has fetched them, and they wait for no time. */
-const QUEUED = "!suspended && pilot == null && (not_before == null || not_before <= ago('0s'))";
-const LIVE = "state in ['available', 'running']";
 const PAGE_JOBS = 200;
 /** As many pages are read by themselves where the rows of a lot are looked for. */
 const PAGES_READ = 25;
@@ -51,12 +49,6 @@ const COLUMNS: readonly Column<ListedJob>[] = [
   { id: "owner", header: "Owner", width: "minmax(84px, 0.4fr)", isBlank: (job) => !job.spec.owner, value: (job) => job.spec.owner ?? "", cell: (job) => personText(job.spec.owner) },
 ];
 
-/** Only jobs that ask for as much as one of the samples; what the search has no names for is looked at here. */
-function narrowed(samples: readonly Job[]): string {
-  const parts = new Set(samples.map(({ spec: { resources } }) => `resources.cpus == ${(resources?.cpus ?? 1).toFixed(6)} && resources.memory == ${resources?.memory_bytes ?? 0}`));
-  return [...parts].map((each) => `(${each})`).join(" || ");
-}
-
 /** The samples, or null while one of them is not known yet. One that is over, and gone, is left out. */
 function useSamples(like: string | undefined): Job[] | null {
   const ids = like ? like.split(",") : [];
@@ -64,8 +56,9 @@ function useSamples(like: string | undefined): Job[] | null {
   return found.some((each) => each.isPending) ? null : found.flatMap((each) => (each.data ? [each.data as Job] : []));
 }
 
-function leadOf({ state, where }: { state?: string; where?: string }): string {
-  if (where) return state ? `Jobs that match, of those ${state}.` : "All jobs that match, also those that have ended.";
+function leadOf(search: JobsSearch): string {
+  const { state } = search;
+  if (isNarrowed(search)) return state ? `Jobs that match, of those ${state}.` : "All jobs that match, also those that have ended.";
   return state === "failed" || state === "completed" ? `Jobs that have ${state}, of all cases, the newest first${state === "failed" ? "; also those in whose place another was submitted since, by a repair or because the case was run again" : ""}.` : "Jobs of all cases that have not ended.";
 }
 
@@ -76,7 +69,9 @@ export default function JobsPage() {
   const lots = useMemo(() => (search.like && samples ? new Set(samples.map(needsOf)) : null), [search.like, samples]);
   const state = search.like ? "waiting" : search.state;
   const { where } = search;
-  const also = [state ? CONDITIONS[state] : where ? "" : LIVE, search.like && QUEUED, search.like && samples?.length && `(${narrowed(samples)})`].filter(Boolean).join(" && ");
+  const also = filtersOf(search, samples ?? []);
+  const some = isNarrowed(search);
+  const change = (changed: Partial<JobsSearch>) => void navigate({ search: (before) => ({ ...before, ...changed }) });
   const query = useInfiniteQuery({
     queryKey: ["jobs", "pages", where, also],
     enabled: samples !== null,
@@ -106,17 +101,24 @@ export default function JobsPage() {
     <Page title="Jobs" fill lead={search.like ? undefined : leadOf(search)}>
       <div className="toolbar">
         <nav className="segments" aria-label="State of jobs">
-          <Link from="/jobs" to="/jobs" search={(before) => ({ where: before.where, state: undefined })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
-            {where ? "all" : "not ended"} {!where && <span className="number">{counts && number(count.waiting + count.running)}</span>}
+          <Link from="/jobs" to="/jobs" search={(before) => ({ ...before, state: undefined, like: undefined, at: undefined })} className="segment" aria-current={!state ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
+            {some ? "all" : "not ended"} {!some && <span className="number">{counts && number(count.waiting + count.running)}</span>}
           </Link>
           {JOB_STATES.map((each) => (
-            <Link key={each} from="/jobs" to="/jobs" search={(before) => ({ state: each, where: before.where })} className="segment" aria-current={state === each && !search.like ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
-              <StateIcon state={ICONS[each]} /> {each} {!where && each in count && <span className="number">{counts && number(count[each as keyof typeof count])}</span>}
+            <Link key={each} from="/jobs" to="/jobs" search={(before) => ({ ...before, state: each, like: undefined, at: undefined })} className="segment" aria-current={state === each && !search.like ? "true" : undefined} activeOptions={{ exact: true, explicitUndefined: true }}>
+              <StateIcon state={ICONS[each]} /> {each} {!some && each in count && <span className="number">{counts && number(count[each as keyof typeof count])}</span>}
             </Link>
           ))}
         </nav>
         <WhereField label="Condition for jobs" value={search.where ?? ""} names={JOB_NAMES} places={JOB_PLACES} placeholder="words, or name == 'align' && resources.memory > '8 GB'" error={badCondition} onSearch={(next) => void navigate({ search: (before) => ({ ...before, where: next.trim() || undefined }) })} />
       </div>
+      {!search.like && (
+        <div className="toolbar">
+          <TimeFilter label="Submitted" span={search.since} from={search.from} to={search.to} onChange={(since, from, to) => change({ since, from, to })} />
+          <TimeFilter label="Ended" span={search.ended} from={search.endedFrom} to={search.endedTo} onChange={(ended, endedFrom, endedTo) => change({ ended, endedFrom, endedTo })} />
+          <TimeChips what="jobs" began="submitted" search={search} onChange={change} />
+        </div>
+      )}
       {search.like && samples?.[0] && <Lot sample={samples[0].id} count={rows.length} whole={!hasNextPage} />}
       <WithDetails details={search.at ? <JobDetails key={search.at} id={search.at} onClose={() => void navigate({ search: (before) => ({ ...before, at: undefined }) })} /> : null}>
         {query.isPending && <Loading lines={6} />}
@@ -131,8 +133,8 @@ export default function JobsPage() {
             onOpen={(job) => void navigate({ search: (before) => ({ ...before, at: job.id }), replace: Boolean(search.at) })}
             onEnd={onEnd}
             empty={
-              <EmptyState title={search.where || search.like ? "No job matches" : NONE_THERE[state ?? "waiting"]} icon="check" action={search.where || search.like ? <Link to="/jobs" className="button">Show all jobs</Link> : undefined}>
-                {search.like ? "Those that waited have begun meanwhile." : where ? "Words are looked for in the ids, items, elements of loops, owners and commands of jobs." : "Of a case that was pruned, no job is kept."}
+              <EmptyState title={some || search.like ? "No job matches" : NONE_THERE[state ?? "waiting"]} icon="check" action={some || search.like ? <Link to="/jobs" className="button">Show all jobs</Link> : undefined}>
+                {search.like ? "Those that waited have begun meanwhile." : where ? "Words are looked for in the ids, items, elements of loops, owners and commands of jobs, and in why they failed." : "Of a case that was pruned, no job is kept."}
               </EmptyState>
             }
           />
