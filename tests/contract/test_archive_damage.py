@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import io
 import random
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from mendflow.core.model.ids import CaseId
 from mendflow.services.api.archive import records as format
 from mendflow.services.api.archive.checking import check_archive
+from mendflow.services.api.archive.kinds import SHARED_KINDS
 from mendflow.services.api.archive.records import (
     AnyRecord,
     BadArchive,
@@ -26,6 +28,7 @@ from mendflow.services.api.archive.records import (
     PieceRecord,
     TreeRecord,
 )
+from mendflow.services.retention.tree_kinds import TREE_KINDS
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import archive_of_one, content, packed, records, unpacked, world_on
 
@@ -179,10 +182,77 @@ def test_what_was_made_up_is_refused_with_its_reason(
     assert reason in refusal(written(change(records(archive))))
 
 
+def _added(kind: str, id: str, body: object) -> Callable[[Records], Records]:
+    """Another document where those of its kind stand: before the first case, or in its tree."""
+    document = DocumentRecord(kind, id, msgspec.Raw(msgspec.json.encode(body)))
+
+    def change(found: Records) -> Records:
+        tree = next(place for place, each in enumerate(found) if isinstance(each, TreeRecord))
+        place = (
+            tree if kind in SHARED_KINDS else next(i for i, each in enumerate(found) if isinstance(each, FileRecord))
+        )
+        return [*found[:place], document, *found[place:]]
+
+    return change
+
+
+def _root(archive: bytes) -> str:
+    return next(each.root for each in records(archive) if isinstance(each, TreeRecord))
+
+
+def _task(case: str) -> dict[str, object]:
+    return {"id": "ROOT/98", "case": case, "item": "a", "serial": 98, "role": "r", "title": "t"}
+
+
+@pytest.mark.parametrize("kind", [*SHARED_KINDS, *TREE_KINDS])
+def test_a_document_that_says_nothing_of_what_it_is_is_refused(archive: bytes, kind: str) -> None:
+    """Whatever its kind: the service that reads it would fail, and a server that reads it at its start."""
+    id = "x" if kind in SHARED_KINDS else f"{_root(archive)}/99"
+    said = refusal(written(_added(kind, id, {})(records(archive))))
+    assert re.match(rf"record \d+ of the archive: {kind} '{re.escape(id)}' (cannot be read: Object|is not what)", said)
+
+
+CIRCLE = {"root": 1, "rules": {"1": {"id": 1, "condition": "true", "on_false": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "id", "body", "reason"),
+    [
+        (
+            "compensation",
+            "c",
+            {"task": "other", "flow": "f"},
+            "in it is compensation 'other'",
+        ),
+        ("rules", "g", {"name": "*"}, "in it is rules '\\*'"),
+        ("rules-version", "g/00000001", {"name": "g", "version": 2}, "in it is rules-version 'g/00000002'"),
+        ("rules", "g", {"name": "g", "trees": {"abort": {"a": CIRCLE}}}, "rules 'g': rule 1 hangs on two rules"),
+        ("pattern", "p", {"conversation": {"name": "p", "messages": "("}}, "pattern 'p': "),
+        ("pattern", "p", {}, "in it is pattern ''"),
+        ("storage", "s", {"name": "s", "url": "nowhere"}, "storage 's': "),
+        ("place", "x", {"element": "s", "path": "a", "name": "/a"}, "in it is place"),
+        ("file", "a", {"name": "a", "sha256": "", "bytes": 1}, "it must begin with `/`"),
+        ("task", "ROOT/98", _task("other-1"), "is about case 'other-1', which is not of its tree"),
+        ("task", "ROOT/98", _task("ROOT") | {"id": "ROOT/97"}, "in it is task '.*/97'"),
+        ("open-decision", "ROOT/98", {"id": "other-1/1"}, "in it is open-decision 'other-1/1'"),
+    ],
+)
+def test_a_document_that_is_another_or_makes_no_sense_is_refused(
+    archive: bytes, kind: str, id: str, body: dict[str, object], reason: str
+) -> None:
+    said = msgspec.json.decode(msgspec.json.encode(body).replace(b"ROOT", _root(archive).encode()))
+    id = id.replace("ROOT", _root(archive))
+    assert re.search(reason, refusal(written(_added(kind, id, said)(records(archive)))))
+
+
 async def test_a_refused_archive_leaves_no_trace(archive: bytes, tmp_path: Path) -> None:
     async with world_on(MemoryStore(), tmp_path) as there:
         before = content(await packed(there.domain, everything=True))
-        for damaged in (archive[:-1], b"", b"no archive", written(_each(_later)(records(archive)))):
+        made_up = [
+            written(change(records(archive)))
+            for change in (_each(_later), _added("compensation", "c", {}), _added("task", f"{_root(archive)}/99", {}))
+        ]
+        for damaged in (archive[:-1], b"", b"no archive", *made_up):
             with pytest.raises(BadArchive):
                 await unpacked(there.domain, damaged)
         assert content(await packed(there.domain, everything=True)) == before

@@ -70,7 +70,9 @@ class ComparisonOperations(TimelineOperations):
     async def _samples(self, view: CaseView, items: Items) -> dict[str, list[Job]]:
         """The first jobs of each name."""
         most = min(SAMPLES_OF_NAME_MAX, max(1, SAMPLES_MAX // max(1, len(items))))
-        ids = [f"{view.id}/{each.serial}" for found in items.values() if found[0].kind == "job" for each in found[:most]]
+        ids = [
+            f"{view.id}/{each.serial}" for found in items.values() if found[0].kind == "job" for each in found[:most]
+        ]
         stored = {each.id: each.body for each in await (await self._read()).get_many(JOB_KIND, ids)}
         jobs: dict[str, list[Job]] = {}
         for job in [_decode_job(stored[id]) for id in ids if id in stored]:
