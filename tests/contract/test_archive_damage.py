@@ -106,6 +106,30 @@ def test_what_unpacks_to_very_much_is_refused_before_it_is_held(
     assert "unpacks to more than" in refusal(archive)
 
 
+def _line(body: bytes) -> bytes:
+    head = msgspec.json.encode(HeadRecord(made_at=1, made_by="x", files=False))
+    return gzip.compress(b"%b\n%b\n" % (head, body), 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"record":"document","kind":"pattern","id":"p","body":{"repair":{"settings":{"a":[%b]}}}}',
+        b'{"record":"journal","case":"x","position":0,"entries":[%b]}',
+    ],
+)
+def test_a_line_of_very_many_parts_is_refused_before_anything_is_built_of_it(body: bytes) -> None:
+    """Each of its parts would take thirty times its length in memory."""
+    many = b"{}," * (format.LINE_PARTS_MAX // 2) + b"{}"
+    assert "record 2 of the archive: it has more than 8,000,000 parts" in refusal(_line(body % many))
+
+
+def test_commas_and_brackets_in_texts_are_no_parts() -> None:
+    text = b'{[,\\",' * (format.LINE_PARTS_MAX // 4)
+    file = b'{"record":"document","kind":"flow-file","id":"f@1","body":{"name":"f","digest":"1","file":"","text":"%b"}}'
+    assert "it ends too early" in refusal(_line(file % text))
+
+
 def _head(found: Records) -> Records:
     assert isinstance(found[0], HeadRecord)
     return [replace(found[0], version=2), *found[1:]]
@@ -162,6 +186,7 @@ def _twice(found: Records) -> Records:
         (_each(_later), "has a hole"),
         (_each(_entry), "cannot be read"),
         (_each(_named("../x")), "is no case's id"),
+        (_each(_named("last")), "no case can be called 'last': that is a word for the newest case"),
         (_each(_named("f-other")), "does not belong"),
         (_twice, "comes a second time"),
         (_each(_without(PieceRecord)), "does not have the content"),

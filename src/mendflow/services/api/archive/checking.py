@@ -24,6 +24,7 @@ from mendflow.services.api.archive.records import (
     TreeRecord,
     Unpacker,
 )
+from mendflow.services.api.domain_reader import LAST
 from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
@@ -126,6 +127,8 @@ class _Checker:
         self._end_tree()
         if self._file is not None:
             _refuse("a case comes after files")
+        if record.root == LAST:
+            _refuse(f"no case can be called {LAST!r}: that is a word for the newest case")
         if not ROOT.fullmatch(record.root) or any(root_of(each) != record.root for each in record.live):
             _refuse(f"{record.root[:80]!r} is no case's id")
         if any(each.root == record.root for each in self.found.trees):
