@@ -23,6 +23,7 @@ from mendflow.services.data.flow_triggers import TRIGGERS_KIND
 from mendflow.services.data.sets.store import SET_KIND
 from mendflow.services.data.watches.service import WATCH_KIND
 from mendflow.services.domains.connections import CONNECTION_KIND
+from mendflow.services.domains.sent_work import SENT_KIND
 from mendflow.services.observe.notifications.webhooks import WEBHOOK_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.proxy.patterns import PATTERN_KIND
@@ -56,6 +57,7 @@ KINDS = (
     RULES_KIND,
     RULE_KIND,
     SCHEDULE_KIND,
+    SENT_KIND,
     SET_KIND,
     SITE_KIND,
     SOURCE_KIND,
