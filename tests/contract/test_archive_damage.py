@@ -225,6 +225,11 @@ def _root(archive: bytes) -> str:
     return next(each.root for each in records(archive) if isinstance(each, TreeRecord))
 
 
+def _flow(name: str, inner: str) -> dict[str, object]:
+    body = {"kind": "job", "name": "a", "command": "true"}
+    return {"name": name, "digest": "", "version": 1, "deployed_at": 1, "flow": {"name": inner, "body": body}}
+
+
 def _task(case: str) -> dict[str, object]:
     return {"id": "ROOT/98", "case": case, "item": "a", "serial": 98, "role": "r", "title": "t"}
 
@@ -250,6 +255,10 @@ CIRCLE = {"root": 1, "rules": {"1": {"id": 1, "condition": "true", "on_false": 1
             "in it is compensation 'other'",
         ),
         ("rules", "g", {"name": "*"}, "in it is rules '\\*'"),
+        ("rules", "g/1", {"name": "g/1"}, "'g/1' is not a valid name for a rule set"),
+        ("flow", "../g", _flow("../g", "../g"), "'../g' is not a valid name for a flow"),
+        ("flow", "g", _flow("g", "f"), "its flow has another name, 'f'"),
+        ("flow-version", "g@2", _flow("g", "g"), "in it is flow-version 'g@1'"),
         ("rules-version", "g/00000001", {"name": "g", "version": 2}, "in it is rules-version 'g/00000002'"),
         ("rules", "g", {"name": "g", "trees": {"abort": {"a": CIRCLE}}}, "rules 'g': rule 1 hangs on two rules"),
         ("pattern", "p", {"conversation": {"name": "p", "messages": "("}}, "pattern 'p': "),

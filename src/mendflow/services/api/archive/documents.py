@@ -19,13 +19,13 @@ from mendflow.core.model.repair import Decision
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.patterns import check_pattern
-from mendflow.core.rules.validation import shape_problems
+from mendflow.core.rules.validation import name_problem, shape_problems
 from mendflow.core.scheduling import job_events
 from mendflow.services.api.archive.kinds import FLOW_VERSION_KIND
 from mendflow.services.api.archive.records import BadArchive
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
 from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND, FlowFileDocument, id_of
-from mendflow.services.cases.flows import FLOW_KIND, FlowDocument
+from mendflow.services.cases.flows import FLOW_KIND, FlowDocument, check_names
 from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemDocument, ItemRuns
 from mendflow.services.cases.order_dispatcher import REPLY_KIND
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
@@ -82,13 +82,25 @@ def _problem_of_pattern(pattern: StoredPattern) -> str:
 
 def _problem_of_rules(rules: RuleSet) -> str:
     """Whoever walks through a tree relies on its shape: it would walk in a circle for ever."""
+    if problem := name_problem(rules.name):
+        return problem
     trees = [tree for trees in rules.trees.values() for tree in trees.values() if tree.rules]
     return "; ".join(problem for tree in trees for problem in shape_problems(tree))
 
 
+def _problem_of_flow(document: FlowDocument) -> str:
+    if document.flow.name != document.name:
+        return f"its flow has another name, {document.flow.name[:80]!r}"
+    return _refusal(lambda: check_names(document.flow))
+
+
 def _problem_of_element(element: StorageElement) -> str:
+    return _refusal(lambda: normalize_element(element))
+
+
+def _refusal(check: Callable[[], object]) -> str:
     try:
-        normalize_element(element)
+        check()
     except RequestError as error:
         return error.message
     return ""
@@ -101,12 +113,8 @@ def _problem_of_job(job: Job) -> str:
 
 _FORMS: Final[Mapping[str, _Form]] = {
     # shared
-    FLOW_KIND: _form(
-        FlowDocument,
-        lambda flow: flow.name,
-        problem_of=lambda flow: "" if flow.flow.name == flow.name else "its flow has another name",
-    ),
-    FLOW_VERSION_KIND: _form(FlowDocument, lambda flow: f"{flow.name}@{flow.version}"),
+    FLOW_KIND: _form(FlowDocument, lambda flow: flow.name, problem_of=_problem_of_flow),
+    FLOW_VERSION_KIND: _form(FlowDocument, lambda flow: f"{flow.name}@{flow.version}", problem_of=_problem_of_flow),
     RULES_KIND: _form(RuleSet, lambda rules: rules.name, problem_of=_problem_of_rules),
     VERSION_KIND: _form(RuleSet, lambda rules: version_id(rules.name, rules.version), problem_of=_problem_of_rules),
     FLOW_FILE_KIND: _form(FlowFileDocument, lambda file: id_of(file.name, file.digest)),
