@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import io
 import random
+import re
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,7 @@ from msgspec.structs import replace
 from mendflow.core.model.ids import CaseId
 from mendflow.services.api.archive import records as format
 from mendflow.services.api.archive.checking import check_archive
+from mendflow.services.api.archive.kinds import SHARED_KINDS
 from mendflow.services.api.archive.records import (
     AnyRecord,
     BadArchive,
@@ -26,6 +28,7 @@ from mendflow.services.api.archive.records import (
     PieceRecord,
     TreeRecord,
 )
+from mendflow.services.retention.tree_kinds import TREE_KINDS
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import archive_of_one, content, packed, records, unpacked, world_on
 
@@ -103,6 +106,30 @@ def test_what_unpacks_to_very_much_is_refused_before_it_is_held(
     assert "unpacks to more than" in refusal(archive)
 
 
+def _line(body: bytes) -> bytes:
+    head = msgspec.json.encode(HeadRecord(made_at=1, made_by="x", files=False))
+    return gzip.compress(b"%b\n%b\n" % (head, body), 1)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"record":"document","kind":"pattern","id":"p","body":{"repair":{"settings":{"a":[%b]}}}}',
+        b'{"record":"journal","case":"x","position":0,"entries":[%b]}',
+    ],
+)
+def test_a_line_of_very_many_parts_is_refused_before_anything_is_built_of_it(body: bytes) -> None:
+    """Each of its parts would take thirty times its length in memory."""
+    many = b"{}," * (format.LINE_PARTS_MAX // 2) + b"{}"
+    assert "record 2 of the archive: it has more than 8,000,000 parts" in refusal(_line(body % many))
+
+
+def test_commas_and_brackets_in_texts_are_no_parts() -> None:
+    text = b'{[,\\",' * (format.LINE_PARTS_MAX // 4)
+    file = b'{"record":"document","kind":"flow-file","id":"f@1","body":{"name":"f","digest":"1","file":"","text":"%b"}}'
+    assert "it ends too early" in refusal(_line(file % text))
+
+
 def _head(found: Records) -> Records:
     assert isinstance(found[0], HeadRecord)
     return [replace(found[0], version=2), *found[1:]]
@@ -159,6 +186,7 @@ def _twice(found: Records) -> Records:
         (_each(_later), "has a hole"),
         (_each(_entry), "cannot be read"),
         (_each(_named("../x")), "is no case's id"),
+        (_each(_named("last")), "no case can be called 'last': that is a word for the newest case"),
         (_each(_named("f-other")), "does not belong"),
         (_twice, "comes a second time"),
         (_each(_without(PieceRecord)), "does not have the content"),
@@ -179,10 +207,86 @@ def test_what_was_made_up_is_refused_with_its_reason(
     assert reason in refusal(written(change(records(archive))))
 
 
+def _added(kind: str, id: str, body: object) -> Callable[[Records], Records]:
+    """Another document where those of its kind stand: before the first case, or in its tree."""
+    document = DocumentRecord(kind, id, msgspec.Raw(msgspec.json.encode(body)))
+
+    def change(found: Records) -> Records:
+        tree = next(place for place, each in enumerate(found) if isinstance(each, TreeRecord))
+        place = (
+            tree if kind in SHARED_KINDS else next(i for i, each in enumerate(found) if isinstance(each, FileRecord))
+        )
+        return [*found[:place], document, *found[place:]]
+
+    return change
+
+
+def _root(archive: bytes) -> str:
+    return next(each.root for each in records(archive) if isinstance(each, TreeRecord))
+
+
+def _flow(name: str, inner: str) -> dict[str, object]:
+    body = {"kind": "job", "name": "a", "command": "true"}
+    return {"name": name, "digest": "", "version": 1, "deployed_at": 1, "flow": {"name": inner, "body": body}}
+
+
+def _task(case: str) -> dict[str, object]:
+    return {"id": "ROOT/98", "case": case, "item": "a", "serial": 98, "role": "r", "title": "t"}
+
+
+@pytest.mark.parametrize("kind", [*SHARED_KINDS, *TREE_KINDS])
+def test_a_document_that_says_nothing_of_what_it_is_is_refused(archive: bytes, kind: str) -> None:
+    """Whatever its kind: the service that reads it would fail, and a server that reads it at its start."""
+    id = "x" if kind in SHARED_KINDS else f"{_root(archive)}/99"
+    said = refusal(written(_added(kind, id, {})(records(archive))))
+    assert re.match(rf"record \d+ of the archive: {kind} '{re.escape(id)}' (cannot be read: Object|is not what)", said)
+
+
+CIRCLE = {"root": 1, "rules": {"1": {"id": 1, "condition": "true", "on_false": 1}}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "id", "body", "reason"),
+    [
+        (
+            "compensation",
+            "c",
+            {"task": "other", "flow": "f"},
+            "in it is compensation 'other'",
+        ),
+        ("rules", "g", {"name": "*"}, "in it is rules '\\*'"),
+        ("rules", "g/1", {"name": "g/1"}, "'g/1' is not a valid name for a rule set"),
+        ("flow", "../g", _flow("../g", "../g"), "'../g' is not a valid name for a flow"),
+        ("flow", "g", _flow("g", "f"), "its flow has another name, 'f'"),
+        ("flow-version", "g@2", _flow("g", "g"), "in it is flow-version 'g@1'"),
+        ("rules-version", "g/00000001", {"name": "g", "version": 2}, "in it is rules-version 'g/00000002'"),
+        ("rules", "g", {"name": "g", "trees": {"abort": {"a": CIRCLE}}}, "rules 'g': rule 1 hangs on two rules"),
+        ("pattern", "p", {"conversation": {"name": "p", "messages": "("}}, "pattern 'p': "),
+        ("pattern", "p", {}, "in it is pattern ''"),
+        ("storage", "s", {"name": "s", "url": "nowhere"}, "storage 's': "),
+        ("place", "x", {"element": "s", "path": "a", "name": "/a"}, "in it is place"),
+        ("file", "a", {"name": "a", "sha256": "", "bytes": 1}, "it must begin with `/`"),
+        ("task", "ROOT/98", _task("other-1"), "is about case 'other-1', which is not of its tree"),
+        ("task", "ROOT/98", _task("ROOT") | {"id": "ROOT/97"}, "in it is task '.*/97'"),
+        ("open-decision", "ROOT/98", {"id": "other-1/1"}, "in it is open-decision 'other-1/1'"),
+    ],
+)
+def test_a_document_that_is_another_or_makes_no_sense_is_refused(
+    archive: bytes, kind: str, id: str, body: dict[str, object], reason: str
+) -> None:
+    said = msgspec.json.decode(msgspec.json.encode(body).replace(b"ROOT", _root(archive).encode()))
+    id = id.replace("ROOT", _root(archive))
+    assert re.search(reason, refusal(written(_added(kind, id, said)(records(archive)))))
+
+
 async def test_a_refused_archive_leaves_no_trace(archive: bytes, tmp_path: Path) -> None:
     async with world_on(MemoryStore(), tmp_path) as there:
         before = content(await packed(there.domain, everything=True))
-        for damaged in (archive[:-1], b"", b"no archive", written(_each(_later)(records(archive)))):
+        made_up = [
+            written(change(records(archive)))
+            for change in (_each(_later), _added("compensation", "c", {}), _added("task", f"{_root(archive)}/99", {}))
+        ]
+        for damaged in (archive[:-1], b"", b"no archive", *made_up):
             with pytest.raises(BadArchive):
                 await unpacked(there.domain, damaged)
         assert content(await packed(there.domain, everything=True)) == before

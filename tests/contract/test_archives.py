@@ -11,7 +11,8 @@ from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.errors import Conflict, RequestError, StoreUnavailable
 from mendflow.core.model.flow_files import FlowSource
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.views import JobQuery
+from mendflow.core.model.views import AddedDocuments, JobQuery
+from mendflow.core.recovery.patterns import JobPattern, Patterns
 from mendflow.services.api.archive.records import DocumentRecord
 from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND
 from mendflow.services.retention.flow_file_sweep import sweep_flow_files
@@ -31,6 +32,7 @@ from tests.contract.archived import (
 )
 from tests.contract.backends import Backend
 from tests.contract.documents import done
+from tests.services.test_repairs import rules_for
 
 
 async def test_a_case_that_went_through_another_store_is_the_same(backend: Backend, tmp_path: Path) -> None:
@@ -302,6 +304,27 @@ async def test_rules_that_are_others_here_stay_and_are_told_about(tmp_path: Path
         report = await unpacked(there.domain, archive)
         assert report.imported == [case]
         assert any(note.startswith("rules f is another here") for note in report.notes)
+
+
+async def test_the_report_names_what_came_along_for_all_cases(tmp_path: Path) -> None:
+    """Rules that came with an archive of one case hold for others, too: nobody should find that out later."""
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        await here.domain.put_rules(rules_for("*", again="fault.exit_code == 9"), who="ann")
+        case = await over(here)
+        await here.domain.register_compensation("a", "f", who="ann")
+        night = JobPattern(name="night", messages="submit run")
+        await here.domain.add_patterns(Patterns(conversations=(night,)), who="ann")
+        await here.domain.put_element(StorageElement(name="near", url="file:///near"), who="ann")
+        known = LogicalFile(name="/store/a", sha256="a" * 64, bytes=3, replicas=(Replica(element="near"),))
+        await here.domain.add_data(known, who="ann")
+        one, whole = await packed(here.domain, case), await packed(here.domain, everything=True)
+    async with world_on(MemoryStore(), tmp_path / "one") as there:
+        assert (await unpacked(there.domain, one)).added == AddedDocuments(flows=["f"], rules=["*", "f"])
+        assert (await unpacked(there.domain, one)).added == AddedDocuments(), "it was here already"
+    async with world_on(MemoryStore(), tmp_path / "whole") as there:
+        assert (await unpacked(there.domain, whole)).added == AddedDocuments(
+            flows=["f"], rules=["*", "f"], compensations=["a"], patterns=["night"], elements=["near"], data_files=1
+        )
 
 
 async def test_a_case_that_is_not_there_is_not_exported(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Commands that export cases to a file and import them."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -14,7 +14,8 @@ from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
 from mendflow.client.files import cases_begun_by_messages, omitted_cases
 from mendflow.core.model.errors import InvalidRequest, NotFound
-from mendflow.core.model.views import ImportReport
+from mendflow.core.model.rules import DEFAULT_RULES, DEFAULT_RULES_WORDS
+from mendflow.core.model.views import AddedDocuments, ImportReport
 from mendflow.pages.formatting import count_text, size_text
 
 app = typer.Typer()
@@ -120,8 +121,26 @@ def _print_report(report: ImportReport) -> None:
         say(f"{len(report.present):,} were here already")
     if report.skipped:
         say(f"left out, because they exist here with other content: {', '.join(report.skipped)}")
+    for line in _added_lines(report.added):
+        say(line)
     for note in report.notes:
         say(note)
     if report.suspended:
         say(f"not over, and suspended: {', '.join(report.suspended)}")
         say(f"If no other server runs them: mendflow resume {report.suspended[0]}")
+
+
+def _added_lines(added: AddedDocuments) -> Iterator[str]:
+    """What came along that holds for other cases, too."""
+    rules = [DEFAULT_RULES_WORDS if name == DEFAULT_RULES else name for name in added.rules]
+    for what, names in (
+        ("flows", added.flows),
+        ("rules", rules),
+        ("compensations", added.compensations),
+        ("patterns", added.patterns),
+        ("storage elements", added.elements),
+    ):
+        if names:
+            yield f"{what} added: {', '.join(names)}"
+    if added.data_files:
+        yield f"{count_text(added.data_files, 'file')} added to the catalogue"

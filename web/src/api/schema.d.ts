@@ -3329,6 +3329,25 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        /**
+         * AddedDocuments
+         * @description What an import added of what all cases share, by name. Among the `rules`, `*` are the default rules, which hold
+         *         for every case. `elements` are storage elements; `data_files` counts the files in the catalogue.
+         */
+        AddedDocuments: {
+            /** @default [] */
+            compensations: string[];
+            /** @default 0 */
+            data_files: number;
+            /** @default [] */
+            elements: string[];
+            /** @default [] */
+            flows: string[];
+            /** @default [] */
+            patterns: string[];
+            /** @default [] */
+            rules: string[];
+        };
         /** AddToSetBody */
         AddToSetBody: {
             files: (string | components["schemas"]["FileRef"])[];
@@ -5578,9 +5597,11 @@ export interface components {
          * ImportReport
          * @description The result of an import. `suspended` are unfinished cases that wait to be resumed; `present` existed with the
          *         same content; `skipped` existed with other content. These are cases that somebody or a message started; `cases`
-         *         counts all, including called and repairing ones.
+         *         counts all, including called and repairing ones. `added` are the other documents that came with them and were not
+         *         here before.
          */
         ImportReport: {
+            added: components["schemas"]["AddedDocuments"];
             /** @default 0 */
             cases: number;
             /** @default 0 */

@@ -28,6 +28,7 @@ from mendflow.core.model.repair import BY_HAND, ExceptionType
 from mendflow.core.query.search_fields import CASES
 from mendflow.core.scheduling.jobs import effective_needs
 from mendflow.services.base.cluster import CASE_KIND
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
@@ -130,7 +131,8 @@ class RecentFailures:
         for _ in range(DECISIONS_READ // PAGE):
             page = await store.search(DECISION_KIND, where, order_by="at", descending=True, limit=PAGE, after=last)
             for found in page:
-                self.take(_decode(found.body))
+                if (brief := read_or_leave_out(found, _decode)) is not None:
+                    self.take(brief)
             if len(page) < PAGE:
                 break
             last = page[-1]

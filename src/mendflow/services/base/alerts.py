@@ -16,6 +16,7 @@ from mendflow.core.model.errors import NotFound, StoreUnavailable
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.services.base.contracts import Clock, UnhandledFailure
 from mendflow.services.base.hub import Hub
+from mendflow.services.base.readable_documents import readable, readable_in
 from mendflow.stores.contract import Delete, FieldCondition, Put, Store, StoredDocument, WriteDone
 
 log = logging.getLogger("mendflow.alerts")
@@ -152,8 +153,8 @@ class AlertStore:
 
     async def read(self) -> None:
         """Read what other servers have raised, closed and acknowledged; delete what has been over for long."""
-        now, found = self._clock.now(), [each async for each in self._store.scan(ALERT_KIND)]
-        known = {each.id: StoredAlert(_decode(each.body), each.version) for each in found}
+        now, found = self._clock.now(), await readable_in(self._store.scan(ALERT_KIND), _decode)
+        known = {each.id: StoredAlert(alert, each.version) for each, alert in found}
         self._over = {id: each for id, each in known.items() if _may_come_back(each.alert)}
         self._seen = set(known) - set(self._over)
         self.open = {id: each for id, each in known.items() if each.alert.open}
@@ -251,7 +252,7 @@ class AlertStore:
         where += [FieldCondition("kind", [*sorted(CRITICAL)], "in")] if critical else []
         found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
         unwritten = [each for each in self._unwritten.values() if not critical or each.kind in CRITICAL]
-        alerts = {each.id: each for each in [*reversed(unwritten), *(_decode(each.body) for each in found)]}
+        alerts = {each.id: each for each in [*reversed(unwritten), *readable(found, _decode)]}
         return [each.view() for each in alerts.values()][:limit]
 
     async def _find(self, id: str) -> StoredAlert | None:

@@ -21,6 +21,7 @@ from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.stores.contract import Store
 
 SENDS_PER_ADDRESS_MAX: Final = 4
@@ -104,9 +105,11 @@ class Outbox(Generic[Document]):
         """Load what waits in these trees. Call this before their cases are loaded: an end that is reported again must
         be recognised."""
         async for found in self._store.scan(self._kind, only(roots)):
-            if root_of(found.id) in roots and found.id not in self.waiting:
+            if root_of(found.id) not in roots or found.id in self.waiting:
+                continue
+            if (document := read_or_leave_out(found, self._decode)) is not None:
                 self._ledger.known(self._kind, found.id, found.version)
-                yield self._hold(self._decode(found.body))
+                yield self._hold(document)
 
     def add(self, document: Document) -> None:
         self.save(self._hold(document))

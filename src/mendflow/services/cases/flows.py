@@ -5,7 +5,6 @@ the flow along. Where somebody has deployed a flow of that name, it stays the ne
 starts the flow by its name go on with it. Where nobody has, what was sent along is known by its name, as tentative."""
 
 import hashlib
-import logging
 from collections.abc import AsyncIterator, Iterator
 
 import msgspec
@@ -26,6 +25,7 @@ from mendflow.lazy import lazy_pattern
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
+from mendflow.services.base.readable_documents import demand_readable, read_or_leave_out
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.services.cases.flow_file_store import FlowFileStore
@@ -78,7 +78,6 @@ class _FlowVersion(msgspec.Struct):
     tentative: bool = False
 
 
-log = logging.getLogger("mendflow.flows")
 _decode = msgspec.json.Decoder(FlowDocument).decode
 _decode_version = msgspec.json.Decoder(_FlowVersion).decode
 
@@ -148,10 +147,9 @@ class Flows:
         if self._read.get(found.id, 0) >= found.version:
             return
         self._read[found.id] = found.version
-        try:
-            self._newest[found.id] = _decode(found.body)
-        except msgspec.MsgspecError:
-            log.exception("the deployed flow %s cannot be read; deploy it again with mendflow flows deploy", found.id)
+        document = read_or_leave_out(found, _decode, "deploy the flow again with mendflow flows deploy")
+        if document is not None:
+            self._newest[found.id] = document
 
     @staticmethod
     def digest(flow: Flow) -> str:
@@ -274,6 +272,8 @@ class Flows:
     async def _put(self, document: FlowDocument) -> bool:
         """Whether it is the newest now; not if somebody else was faster."""
         name = document.name
+        if document.tentative:  # nobody has said that it is to be replaced
+            demand_readable(await self._store.get(FLOW_KIND, name), _decode)
         put_at = await self._ledger.put_now(FLOW_KIND, name, document, self._read.get(name, 0))
         if put_at is None:
             return False

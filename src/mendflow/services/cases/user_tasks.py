@@ -19,6 +19,7 @@ from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.events import EventStream
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import read_or_leave_out, readable
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.earlier_tasks import NO_GROUNDS
 from mendflow.stores.contract import FieldCondition, Store, StoredDocument
@@ -118,8 +119,8 @@ class UserTasks:
                     self._withdraw_if_open(found)
 
     def _withdraw_if_open(self, found: StoredDocument) -> None:
-        task = _decode(found.body)
-        if task.state in OPEN_STATES:
+        task = read_or_leave_out(found, _decode)
+        if task is not None and task.state in OPEN_STATES:
             self._ledger.known(TASK_KIND, found.id, found.version)
             task.state, task.ended_at = "withdrawn", self._clock.now()
             self._write(task)
@@ -248,7 +249,7 @@ class UserTasks:
         where += in_sight(sight)
         await self._ledger.settled()
         found = await self._store.search(TASK_KIND, where, order_by="offered_at", descending=True, limit=limit)
-        return [_decode(document.body).view() for document in found]
+        return [task.view() for task in readable(found, _decode)]
 
     async def claim(self, id: str, who: str) -> UserTaskView:
         task = await self._open_task(id)

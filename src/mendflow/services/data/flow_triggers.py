@@ -15,6 +15,7 @@ from mendflow.core.model.flow_triggers import EndKind, FlowTriggers, ScheduleTri
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import readable_by_id
 from mendflow.stores.contract import Store
 
 TRIGGERS_KIND: Final = "flow-triggers"
@@ -42,7 +43,7 @@ class FlowTriggerStore:
 
     async def start(self) -> None:
         """Read all triggers; other servers may have changed some."""
-        self._active = {found.id: _decode(found.body) async for found in self._store.scan(TRIGGERS_KIND)}
+        self._active = await readable_by_id(self._store.scan(TRIGGERS_KIND), _decode)
 
     def of(self, flow: str) -> FlowTriggers | None:
         active = self._active.get(flow)

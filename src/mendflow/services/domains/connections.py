@@ -32,6 +32,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import readable_by_id
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.domains.connection_checks import URLS_MAX, check_minutes, check_rights, check_urls
 from mendflow.services.domains.domain_lines import DomainLines
@@ -114,7 +115,7 @@ class Connections:
 
     async def start(self) -> None:
         """Read all connections; other servers may have changed some."""
-        self._set({each.id: _decode(each.body) async for each in self._store.scan(CONNECTION_KIND)})
+        self._set(await readable_by_id(self._store.scan(CONNECTION_KIND), _decode))
         await self.own.start(is_known_to_others=bool(self._known))
 
     def _set(self, known: dict[str, Connection]) -> None:

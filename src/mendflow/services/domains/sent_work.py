@@ -22,6 +22,7 @@ from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.services.cases.staging import Resolve
 from mendflow.services.domains.domain_lines import DomainLine
 from mendflow.services.domains.file_transfers import give_file
@@ -121,8 +122,8 @@ class SentWorks:
         """Before the cases of these trees are loaded: what they have sent, and the outcomes that were not acknowledged
         yet, of whatever case."""
         async for found in self._store.scan(SENT_KIND):
-            document = _decode(found.body)
-            if document.key in self._works:
+            document = read_or_leave_out(found, _decode)
+            if document is None or document.key in self._works:
                 continue
             if document.acknowledged:
                 if root_of(document.key) in roots:

@@ -22,6 +22,7 @@ from mendflow.core.model.rules import ALL_TASKS, DEFAULT_RULES, RuleSet
 from mendflow.core.recovery.patterns import exlet_of
 from mendflow.core.rules import CompiledRules, Draft, add_rule, context_lookup, tree_for, try_rule
 from mendflow.core.rules.revision import is_out_of_use
+from mendflow.services.base.readable_documents import readable
 from mendflow.services.learning.learned_failures import decode_decided, learned_failure
 from mendflow.services.learning.proposal_store import CLOSED_STATES, has_grown, proposal_place
 from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_DECISION_KIND
@@ -56,8 +57,7 @@ class ProposalMaker:
         """The counts, with failures that wait for a person: nobody has taken them up so far."""
         found = {each.id: each for each in groups}
         waiting = [each.id async for each in self._store.scan(OPEN_DECISION_KIND)][:WAITING_READ_MAX]
-        for document in await self._store.get_many(DECISION_KIND, waiting):
-            decided = decode_decided(document.body)
+        for decided in readable(await self._store.get_many(DECISION_KIND, waiting), decode_decided):
             failure = learned_failure(decided, self.is_same_again) if decided.state == "waiting" else None
             if failure is not None:
                 count_failure(found.setdefault(failure.group, empty_group(failure)), failure)

@@ -11,6 +11,7 @@ from mendflow.core.model.errors import Conflict, NotFound
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.learning import LearningSettings, Proposal, ProposalKind, ProposalState
 from mendflow.services.base.contracts import TRIES
+from mendflow.services.base.readable_documents import readable_by_id
 from mendflow.stores.contract import Put, Store, WriteDone
 
 PROPOSAL_KIND: Final = "proposal"
@@ -63,7 +64,7 @@ class ProposalStore:
         self._store = store
 
     async def all(self) -> dict[str, Proposal]:
-        return {found.id: _decode(found.body) async for found in self._store.scan(PROPOSAL_KIND)}
+        return await readable_by_id(self._store.scan(PROPOSAL_KIND), _decode)
 
     async def find(self, name: str) -> Proposal:
         """The proposal whose id begins with this text."""

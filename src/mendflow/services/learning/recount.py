@@ -14,6 +14,7 @@ from mendflow.core.model.jobs import Job
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.core.model.repair import RETRYING
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.services.learning.counting import FailureCounter
 from mendflow.services.learning.learned_failures import decode_decided, learned_failure
 from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_STATES
@@ -68,11 +69,11 @@ async def _count_decisions(
 ) -> int:
     read = 0
     async for found in store.scan(DECISION_KIND):
-        decision = decode_decided(found.body)
-        is_open = decision.state in OPEN_STATES or decision.result == RETRYING
-        failure = learned_failure(decision, is_same_again)
-        if failure is not None and not is_open and failure.ended_at < before:
-            counter.count_failure(failure)
+        if (decision := read_or_leave_out(found, decode_decided)) is not None:
+            is_open = decision.state in OPEN_STATES or decision.result == RETRYING
+            failure = learned_failure(decision, is_same_again)
+            if failure is not None and not is_open and failure.ended_at < before:
+                counter.count_failure(failure)
         read += 1
         if read % SLICE == 0:
             await asyncio.sleep(0)

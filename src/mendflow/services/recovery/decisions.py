@@ -28,6 +28,7 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.stores.contract import FieldCondition, Store
 
 DECISION_KIND: Final = "decision"
@@ -173,7 +174,9 @@ class DecisionStore:
                 continue
             self._ledger.known(OPEN_DECISION_KIND, found.id, found.version)
             kept = await self._store.get(DECISION_KIND, found.id)
-            decision = _decode(kept.body) if kept is not None else None
+            decision = read_or_leave_out(kept, _decode) if kept is not None else None
+            if kept is not None and decision is None:
+                continue  # its marker stays: whoever can read it continues it
             if kept is None or decision is None or (decision.state == "waiting" and decision.replaced_by):
                 self._ledger.drop(OPEN_DECISION_KIND, found.id)
                 continue
@@ -365,7 +368,8 @@ class DecisionStore:
         found = await self._store.search(
             DECISION_KIND, wanted, order_by="at", descending=True, limit=limit, offset=offset
         )
-        return [self.open.get(document.id) or _decode(document.body) for document in found]
+        read = ((self.open.get(document.id) or read_or_leave_out(document, _decode)) for document in found)
+        return [decision for decision in read if decision is not None]
 
     async def of_case(self, case: CaseId, engine: str = "") -> list[Decision]:
         """All decisions about a case, in their order."""

@@ -19,6 +19,7 @@ from mendflow.core.model.repair import BY_HAND, RETRYING, TOLD, Decision, Decisi
 from mendflow.core.model.repair_views import FailureGroup, HandlingCount
 from mendflow.services.base.alerts import AlertFinding
 from mendflow.services.base.cluster import first_case_of
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.services.recovery.decisions import DECISION_KIND, case_name
 from mendflow.services.recovery.exlets import exlet_depth
 from mendflow.services.recovery.settled_cases import NONE_SETTLED, SettledCase, SettledCases, settled_cases
@@ -278,9 +279,10 @@ async def briefs(store: Store, *, sight: Sight, selections: bool = False) -> Asy
     reopened, the later one counts. Selections are not failures."""
     read = 0
     async for found in store.scan(DECISION_KIND):
-        brief = _decode(found.body)
+        brief = read_or_leave_out(found, _decode)
         if (
-            not is_replaced(brief)
+            brief is not None
+            and not is_replaced(brief)
             and sight.sees(brief.project)
             and (selections or brief.type is not ExceptionType.SELECTION)
         ):

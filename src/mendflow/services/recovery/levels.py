@@ -21,6 +21,7 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.levels")
@@ -84,9 +85,9 @@ class Levels:
         """Load the entries of these trees of cases. Before anything enters: an exlet that is loaded repeats its orders,
         and its existing entries must be known then."""
         async for found in self._store.scan(LEVEL_KIND, only(roots)):
-            if root_of(found.id) in roots:
+            if root_of(found.id) in roots and (entry := read_or_leave_out(found, _decode)) is not None:
                 self._ledger.known(LEVEL_KIND, found.id, found.version)
-                self._add_waiting(_decode(found.body))
+                self._add_waiting(entry)
 
     def start(self) -> None:
         """Start the timer."""

@@ -11,6 +11,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId, item_name
 from mendflow.core.model.repair import Decision, ExceptionType
 from mendflow.services.base.alerts import AlertDocument, OpenFailure
+from mendflow.services.base.readable_documents import read_or_leave_out
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.failures import (
     DAY_MS,
@@ -133,7 +134,8 @@ def _names_its_task(alert: AlertDocument) -> bool:
 async def _pages(store: Store, where: Sequence[FieldCondition]) -> AsyncIterator[list[_Read]]:
     last = None
     while page := await store.search(DECISION_KIND, where, order_by="at", descending=True, limit=PAGE, after=last):
-        yield [_Read(_decode(each.body), each.body) for each in page]
+        read = ((read_or_leave_out(each, _decode), each.body) for each in page)
+        yield [_Read(brief, body) for brief, body in read if brief is not None]
         if len(page) < PAGE:
             return
         last = page[-1]

@@ -21,6 +21,7 @@ from mendflow.core.recovery.redaction import is_secret_name
 from mendflow.core.rules.source_names import ANY_SOURCE, sources_read
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import demand_readable, readable_in
 from mendflow.services.base.sealing import Sealer
 from mendflow.services.base.source_reader import PLACEHOLDER, SourceAway, SourceReader, SourceRequest
 from mendflow.services.recovery.contexts import ReadSources
@@ -75,8 +76,8 @@ class SourceRegistry:
 
     async def start(self) -> None:
         """Read all sources; other servers may have registered and removed some."""
-        found = [_decode(each.body) async for each in self._store.scan(SOURCE_KIND)]
-        self._sources = {each.spec.name: each for each in found}
+        found = await readable_in(self._store.scan(SOURCE_KIND), _decode)
+        self._sources = {each.spec.name: each for _, each in found}
 
     # Registering
 
@@ -93,6 +94,7 @@ class SourceRegistry:
         sealed = await self._sealer.seal_text(wish.secret) if wish.secret else ""
         source = Source(spec=replace(wish, secret=sealed), made_at=self._clock.now(), made_by=who)
         known = await self._store.get(SOURCE_KIND, wish.name)
+        demand_readable(known, _decode)
         version = known.version if known is not None else 0
         if await self._ledger.put_now(SOURCE_KIND, wish.name, source, version) is None:
             raise Conflict(f"source {wish.name} was changed by somebody else at the same time; look at it again")

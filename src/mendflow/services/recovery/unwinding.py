@@ -17,6 +17,7 @@ from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId
 from mendflow.core.model.values import Value
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import demand_readable, readable_by_id
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
@@ -63,8 +64,7 @@ class CompensationRegistry:
 
     async def start(self) -> None:
         """Load the library, again where other servers may have changed it."""
-        found = [each async for each in self._store.scan(COMPENSATION_KIND)]
-        self._known = {each.id: _decode(each.body) for each in found}
+        self._known = await readable_by_id(self._store.scan(COMPENSATION_KIND), _decode)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -93,6 +93,8 @@ class CompensationRegistry:
             found = await self._store.get(COMPENSATION_KIND, task)
             if found is None and made is None:
                 return False
+            if made is not None:
+                demand_readable(found, _decode)
             version = found.version if found is not None else 0
             if await self._ledger.put_now(COMPENSATION_KIND, task, made, version) is not None:
                 return True

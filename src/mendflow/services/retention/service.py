@@ -29,6 +29,7 @@ from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
+from mendflow.services.base.readable_documents import demand_readable, readable_by_id
 from mendflow.services.base.responsibility import Responsibility
 from mendflow.services.retention.case_remover import is_live
 from mendflow.services.retention.pruned_cases import RUN_KIND, PrunedCases, PrunedDocument
@@ -198,7 +199,8 @@ class Retention:
     # Rules
 
     async def rules(self) -> list[RetentionRuleView]:
-        return [_decode_rule(found.body) async for found in self._store.scan(RULE_KIND) if found.id != AUTOMATIC]
+        found = await readable_by_id(self._store.scan(RULE_KIND), _decode_rule)
+        return [rule for id, rule in found.items() if id != AUTOMATIC]
 
     async def put_rule(self, rule: RetentionRule, *, who: str) -> RetentionRuleView:
         demand_conditions([rule])
@@ -211,6 +213,7 @@ class Retention:
         made: object = None
         while not isinstance(made, WriteDone):
             found = await self._store.get(RULE_KIND, rule.name)
+            demand_readable(found, _decode_rule)
             (made,) = await self._store.write([Put(RULE_KIND, rule.name, _encode(view), found.version if found else 0)])
         return view
 

@@ -10,6 +10,7 @@ from mendflow.core.model.schedules import ScheduleDocument
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
+from mendflow.services.base.readable_documents import readable_in
 from mendflow.stores.contract import Store
 
 SCHEDULE_KIND: Final = "schedule"
@@ -39,8 +40,8 @@ class ScheduleStore:
 
     async def all(self) -> dict[str, StoredSchedule]:
         """By name."""
-        found = [each async for each in self._store.scan(SCHEDULE_KIND)]
-        return {each.id: StoredSchedule(_decode(each.body), each.version) for each in sorted(found, key=_id)}
+        found = await readable_in(self._store.scan(SCHEDULE_KIND), _decode)
+        return {each.id: StoredSchedule(schedule, each.version) for each, schedule in found}
 
     async def find(self, name: str) -> StoredSchedule | None:
         found = await self._store.get(SCHEDULE_KIND, name)
@@ -74,7 +75,3 @@ class ScheduleStore:
             if wanted == found.document or await self.put(name, wanted, found.version) is not None:
                 return wanted
         raise Conflict(f"schedule {name} is changed by several at once, again and again; try again")
-
-
-def _id(found: object) -> str:
-    return str(getattr(found, "id", ""))

@@ -10,6 +10,7 @@ import msgspec
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import Instant, PilotId
 from mendflow.services.base.contracts import TRIES, Clock
+from mendflow.services.base.readable_documents import readable_in
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.stores.contract import Delete, Put, Store, WriteDone
 
@@ -38,8 +39,8 @@ class DrainedPilots:
         self._known: dict[PilotId, PilotDrain] = {}
 
     async def start(self) -> None:
-        found = [_decode(each.body) async for each in self._store.scan(DRAIN_KIND)]
-        self._known = {each.pilot: each for each in found}
+        found = await readable_in(self._store.scan(DRAIN_KIND), _decode)
+        self._known = {each.pilot: each for _, each in found}
 
     def sentence(self, pilot: PilotId) -> str:
         """Why the pilot gets no new jobs; empty if it does get some."""

@@ -13,6 +13,7 @@ from mendflow.core.model.ids import Instant, PilotId
 from mendflow.services.base.background_tasks import BackgroundTasks
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import readable_in
 from mendflow.stores.contract import Delete, Put, Store, WriteDone
 
 OWNER_KIND: Final = "pilot-owner"
@@ -40,7 +41,8 @@ class PilotOwners:
 
     async def start(self) -> None:
         """Forget those that nobody has used for long."""
-        old = [each async for each in self._store.scan(OWNER_KIND) if self._is_old(_decode(each.body))]
+        found = await readable_in(self._store.scan(OWNER_KIND), _decode)
+        old = [each for each, owner in found if self._is_old(owner)]
         for each in old:
             await self._store.write([Delete(OWNER_KIND, each.id, each.version)])
 

@@ -35,6 +35,7 @@ from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.cluster import Membership, first_case_of
 from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import demand_readable, readable_by_id
 from mendflow.services.scheduling.facts import JobMoved, JobQuotas
 from mendflow.services.scheduling.limit_service import LimitService
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
@@ -100,7 +101,7 @@ class ProjectService:
         meta.hub.subscribe(JobMoved, self._job_moved)
 
     async def read_shared(self) -> None:
-        documents = {found.id: _decode(found.body) async for found in self._store.scan(PROJECT_KIND)}
+        documents = await readable_by_id(self._store.scan(PROJECT_KIND), _decode)
         found = await self._store.get(SHARE_KIND, SHARE_ID)
         await self._limits.read_shared()
         self.share = _decode_share(found.body) if found is not None else FairShareSettings()
@@ -353,6 +354,8 @@ class ProjectService:
             await self._limits.change_quota(quota_name(name, kind), changed)
 
     async def _put(self, name: str, document: ProjectDocument | None) -> None:
+        if document is not None:
+            demand_readable(await self._store.get(PROJECT_KIND, name), _decode)
         await self._write(PROJECT_KIND, name, document)
         await self.read_shared()
 

@@ -11,8 +11,7 @@ import msgspec
 from mendflow.core.engine import Replay, decide
 from mendflow.core.engine.messages import Event, Suspend
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.jobs import Job
-from mendflow.core.scheduling import job_events
+from mendflow.services.api.archive.documents import read_document
 from mendflow.services.api.archive.kinds import ID, ROOT, SHA256, SHARED_KINDS
 from mendflow.services.api.archive.records import (
     AnyRecord,
@@ -25,7 +24,8 @@ from mendflow.services.api.archive.records import (
     TreeRecord,
     Unpacker,
 )
-from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
+from mendflow.services.api.domain_reader import LAST
+from mendflow.services.base.cluster import root_of
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
 from mendflow.services.retention.tree_kinds import TREE_KINDS
@@ -33,9 +33,6 @@ from mendflow.services.retention.tree_kinds import TREE_KINDS
 SHOWN: Final = 3
 
 _decode_event = msgspec.json.Decoder(Event).decode
-_decode_case = msgspec.json.Decoder(CaseDocument).decode
-_decode_job = msgspec.json.Decoder(Job).decode
-_decode_map = msgspec.json.Decoder(dict[str, object]).decode
 
 
 class TreeContents:
@@ -130,6 +127,8 @@ class _Checker:
         self._end_tree()
         if self._file is not None:
             _refuse("a case comes after files")
+        if record.root == LAST:
+            _refuse(f"no case can be called {LAST!r}: that is a word for the newest case")
         if not ROOT.fullmatch(record.root) or any(root_of(each) != record.root for each in record.live):
             _refuse(f"{record.root[:80]!r} is no case's id")
         if any(each.root == record.root for each in self.found.trees):
@@ -162,28 +161,21 @@ class _Checker:
         if self._tree is None:
             if record.kind not in SHARED_KINDS:
                 _refuse(f"a document of the kind {record.kind[:80]!r} stands before the first case")
-            _decode_map(body)
+            read_document(record.kind, record.id, body)
             return
         if record.kind not in TREE_KINDS or root_of(record.id) != self._tree.root:
             _refuse(f"{record.kind[:80]} {record.id[:80]!r} does not belong to case {self._tree.root}")
         self._read(record.kind, record.id, body, self._tree)
 
     def _read(self, kind: str, id: str, body: bytes, tree: TreeContents) -> None:
-        if kind == CASE_KIND:
-            case = _decode_case(body)
-            if case.id != id or case.live != (id in tree.live):
+        found = read_document(kind, id, body, tree.root)
+        if isinstance(found, CaseDocument):
+            if found.live != (id in tree.live):
                 _refuse(f"the document of case {id} is not what it should be")
             tree.cases.add(id)
-            if case.parent is None and case.mends is None:
-                tree.uncalled[case.id] = case.flow
-        elif kind == JOB_KIND:
-            job = _decode_job(body)
-            job_events.validate(job)
-            if job.id != id:
-                _refuse(f"the document of job {id} is another job's")
-        else:
-            _decode_map(body)
-            tree.endpoint |= kind == ENDPOINT_KIND and id == tree.root
+            if found.parent is None and found.mends is None:
+                tree.uncalled[found.id] = found.flow
+        tree.endpoint |= kind == ENDPOINT_KIND and id == tree.root
 
     def _journal(self, record: JournalRecord) -> None:
         tree, case = self._tree, record.case

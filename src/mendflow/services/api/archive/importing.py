@@ -15,7 +15,7 @@ from mendflow.core.engine.messages import Event, Suspend
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.views import ImportReport
+from mendflow.core.model.views import AddedDocuments, ImportReport
 from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.services.api.archive.checking import Inventory, TreeContents
@@ -32,9 +32,15 @@ from mendflow.services.api.archive.records import (
 from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
 from mendflow.services.base.contracts import FileStore
 from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND
+from mendflow.services.cases.flows import FLOW_KIND
 from mendflow.services.cases.live_case import CaseDocument, journal_of
+from mendflow.services.data.catalogue.elements import STORAGE_KIND
+from mendflow.services.data.catalogue.files import FILE_KIND
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
-from mendflow.stores.contract import Append, Put, Store, Write, WriteConflict
+from mendflow.services.recovery.proxy.patterns import PATTERN_KIND
+from mendflow.services.recovery.rules.store import RULES_KIND
+from mendflow.services.recovery.unwinding import COMPENSATION_KIND
+from mendflow.stores.contract import Append, Put, Store, Write, WriteConflict, WriteDone
 
 BATCH: Final = 200
 USED_AT: Final = "used_at"
@@ -96,6 +102,7 @@ class Importer:
         self._source = source
         self._inventory = inventory
         self.report = ImportReport()
+        self._added: dict[str, dict[str, None]] = {}  # the names of what is shared, by kind
 
     # Planning
 
@@ -173,9 +180,18 @@ class Importer:
         known: dict[tuple[str, str], bool] = {}
         for record in Unpacker(self._source).records():
             if isinstance(record, TreeRecord | FileRecord):
-                return
+                break
             if isinstance(record, DocumentRecord):
                 await self._take_shared(record, known, now)
+        added = {kind: list(names) for kind, names in self._added.items()}
+        self.report.added = AddedDocuments(
+            flows=added.get(FLOW_KIND, []),
+            rules=added.get(RULES_KIND, []),
+            compensations=added.get(COMPENSATION_KIND, []),
+            patterns=added.get(PATTERN_KIND, []),
+            elements=added.get(STORAGE_KIND, []),
+            data_files=len(added.get(FILE_KIND, [])),
+        )
 
     async def _take_shared(self, record: DocumentRecord, known: dict[tuple[str, str], bool], now: Instant) -> None:
         kind = next((kind for kind, versions in NAMED_KINDS.items() if versions == record.kind), record.kind)
@@ -189,7 +205,9 @@ class Importer:
         if record.kind == FLOW_FILE_KIND:  # until its cases are here, nothing else says that it is in use
             await self._store.write([Put(record.kind, record.id, _used(body, now), here.version if here else 0)])
         elif here is None and not known[kind, name]:
-            await self._store.write([Put(record.kind, record.id, body, 0)])
+            [result] = await self._store.write([Put(record.kind, record.id, body, 0)])
+            if isinstance(result, WriteDone):
+                self._added.setdefault(kind, {})[name] = None
 
     async def take_trees(
         self, plans: list[TreePlan], host: "ImportHost", *, resume: bool, now: Instant, by: str

@@ -15,9 +15,13 @@ import msgspec
 
 from mendflow.core.model.errors import RequestError
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.values import MADE_PARTS_MAX
 
 VERSION: Final = 1
 LINE_BYTES_MAX: Final = 64 << 20
+LINE_PARTS_MAX: Final = 8 * MADE_PARTS_MAX
+"""How many parts the values in a line may have together. Each takes many times its length in memory; a document has few
+values, and none of them may have more than MADE_PARTS_MAX."""
 UNPACKED_BYTES_MAX: Final = 1 << 40
 PIECE_BYTES: Final = 192 << 10
 CHUNK_BYTES: Final = 1 << 18
@@ -192,6 +196,8 @@ class Unpacker:
 
 
 def _record(line: bytes, number: int) -> AnyRecord:
+    if _has_too_many_parts(line):
+        _refuse(number, f"it has more than {LINE_PARTS_MAX:,} parts, which nothing that is in an archive has")
     try:
         found: AnyRecord = _decode(line)
         return found
@@ -199,6 +205,23 @@ def _record(line: bytes, number: int) -> AnyRecord:
         if number == 1:
             raise BadArchive(f"this is no archive of mendflow: {error}") from None
         _refuse(number, str(error))
+
+
+def _has_too_many_parts(line: bytes) -> bool:
+    """Counted before anything is built of it. Texts may have as many commas and brackets as they like."""
+    if len(line) <= LINE_PARTS_MAX or _separators(line) <= LINE_PARTS_MAX:
+        return False
+    plain = line.replace(rb"\\", b"").replace(rb"\"", b"")
+    found, is_in_text = 0, False
+    for start in range(0, len(plain), CHUNK_BYTES):
+        pieces = plain[start : start + CHUNK_BYTES].split(b'"')
+        found += _separators(b"".join(pieces[int(is_in_text) :: 2]))
+        is_in_text ^= len(pieces) % 2 == 0
+    return found > LINE_PARTS_MAX
+
+
+def _separators(line: bytes) -> int:
+    return line.count(b",") + line.count(b"[") + line.count(b"{")
 
 
 def _demand_known(first: AnyRecord) -> None:

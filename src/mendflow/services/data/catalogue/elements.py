@@ -1,6 +1,5 @@
 """The storage elements: a few documents that all servers share, all of them in memory."""
 
-import logging
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,9 +10,8 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import readable_by_id
 from mendflow.stores.contract import Store
-
-log = logging.getLogger("mendflow.catalogue")
 
 STORAGE_KIND: Final = "storage"
 ELEMENTS_MAX: Final = 10_000
@@ -29,16 +27,7 @@ class StorageElementRegistry:
 
     async def start(self) -> None:
         """Read all storage elements; other servers may have changed some."""
-        known: dict[str, StorageElement] = {}
-        async for each in self._store.scan(STORAGE_KIND):
-            try:
-                known[each.id] = _decode(each.body)
-            except msgspec.MsgspecError:
-                log.exception(
-                    "the settings of storage element %s cannot be read; add it again: mendflow data storage add",
-                    each.id,
-                )
-        self._known = known
+        self._known = await readable_by_id(self._store.scan(STORAGE_KIND), _decode)
 
     async def all(self) -> list[StorageElement]:
         await self.start()

@@ -16,6 +16,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.principals import DEFAULT_PROJECT
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.projects import kept_project
+from mendflow.services.base.readable_documents import readable_in
 from mendflow.stores.contract import Append, FieldCondition, Put, Store, StoredDocument, WriteDone
 
 SET_KIND = "data-set"
@@ -58,7 +59,7 @@ class DataSetStore:
         self._read: dict[str, _LoadedSet] = {}
 
     async def all(self) -> list[DataSetDocument]:
-        return [_decode_document(found.body) async for found in self._store.scan(SET_KIND)]
+        return [each for _, each in await readable_in(self._store.scan(SET_KIND), _decode_document)]
 
     async def unfinished(self) -> list[str]:
         """The sets that are not over. It uses the search index, so a new one may be missing."""

@@ -22,6 +22,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound, Reque
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.background_tasks import cancel_tasks
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.readable_documents import readable_by_id
 from mendflow.services.base.responsibility import Responsibility
 from mendflow.services.data.sets.service import DataSets
 from mendflow.services.data.watches.scan import FolderScanner, ScanState
@@ -89,7 +90,7 @@ class WatchService:
     async def all(self) -> list[WatchView]:
         of_flows = {each.watch.name: each.flow for each in self._flow_watches()}
         watches = [*(await self._all_watches()).values()]
-        reports = {found.id: _decode_report(found.body) async for found in self._store.scan(REPORT_KIND)}
+        reports = await readable_by_id(self._store.scan(REPORT_KIND), _decode_report)
         by_name = {each.watch.name: each for each in reports.values()}
         return [
             msgspec.structs.replace(
@@ -100,7 +101,7 @@ class WatchService:
 
     async def _all_watches(self) -> dict[str, FolderWatch]:
         """Those of flows come last: no other watch has their names."""
-        watches = {found.id: _decode(found.body) async for found in self._store.scan(WATCH_KIND)}
+        watches = await readable_by_id(self._store.scan(WATCH_KIND), _decode)
         return watches | {each.watch.name: each.watch for each in self._flow_watches()}
 
     async def exists(self, name: str) -> bool:

@@ -13,6 +13,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
 from mendflow.core.model.ids import Instant
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import readable_by_id
 from mendflow.services.base.receivers import address_of, is_mail
 from mendflow.services.observe.notifications.messages import format_of
 from mendflow.stores.contract import Store
@@ -68,7 +69,7 @@ class WebhookStore:
 
     async def start(self) -> None:
         """Read all webhooks; other servers may have added and removed some."""
-        self._set({each.id: _decode(each.body) async for each in self._store.scan(WEBHOOK_KIND)})
+        self._set(await readable_by_id(self._store.scan(WEBHOOK_KIND), _decode))
 
     def _set(self, webhooks: dict[str, Webhook]) -> None:
         self._webhooks = webhooks

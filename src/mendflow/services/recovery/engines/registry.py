@@ -29,6 +29,7 @@ from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeRegistry
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
+from mendflow.services.base.readable_documents import demand_readable, read_or_leave_out, readable_in
 from mendflow.services.recovery.decisions import OPEN_STATES, EngineCaseId
 from mendflow.services.recovery.engines.engine_events import CASE_FACTS, case_facts, case_facts_in, checked_event
 from mendflow.services.recovery.engines.remote import EngineCase, EngineDocument, RemoteEngine
@@ -60,16 +61,17 @@ class ForeignEngines:
 
     async def start(self) -> None:
         """Load the list of engines. The state of an engine is loaded by the server that is its home."""
-        async for found in self._store.scan(ENGINE_KIND):
+        for found, document in await readable_in(self._store.scan(ENGINE_KIND), _decode):
             if not self._homes.knows(CaseId(found.id)):
-                self._add(_decode(found.body))
+                self._add(document)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Become the home of these engines: an engine counts as a tree of cases with its own name."""
         for found in await self._store.get_many(ENGINE_KIND, list(roots)):
-            self._ledger.known(ENGINE_KIND, found.id, found.version)
-            await self._add(_decode(found.body)).start()
-            self._homes.hold(found.id, ENGINE_KIND)
+            if (document := read_or_leave_out(found, _decode)) is not None:
+                self._ledger.known(ENGINE_KIND, found.id, found.version)
+                await self._add(document).start()
+                self._homes.hold(found.id, ENGINE_KIND)
 
     def _add(self, document: EngineDocument) -> RemoteEngine:
         engine = RemoteEngine(document, self._store, self._ledger, self._clock, self._case_ended)
@@ -93,6 +95,7 @@ class ForeignEngines:
         if name in self._engines:
             kept_project(f"engine {name}", self.project_of(name), project)
             return self._engine(name, who).view()
+        demand_readable(await self._store.get(ENGINE_KIND, name), _decode)
         if await self._store.get(CASE_KIND, name) is not None:
             raise Conflict(
                 f"the name {name} is that of a case, and so would be those of the engine's cases; take another"

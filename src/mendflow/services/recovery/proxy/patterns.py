@@ -9,6 +9,7 @@ from mendflow.core.model.errors import Conflict, InvalidRequest
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
 from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import demand_readable, readable_in
 from mendflow.stores.contract import Store
 
 PATTERN_KIND: Final = "pattern"
@@ -36,8 +37,8 @@ class PatternStore:
         self.patterns = shipped
 
     async def start(self) -> None:
-        async for found in self._store.scan(PATTERN_KIND):
-            self._merge(_decode(found.body))
+        for _, stored in await readable_in(self._store.scan(PATTERN_KIND), _decode):
+            self._merge(stored)
 
     async def add(self, pattern: JobPattern | FaultPattern) -> None:
         """Add a pattern, or replace the one with the same name."""
@@ -56,6 +57,7 @@ class PatternStore:
         """The last write wins."""
         for _ in range(TRIES):
             found = await self._store.get(PATTERN_KIND, name)
+            demand_readable(found, _decode)
             if await self._ledger.put_now(PATTERN_KIND, name, stored, found.version if found else 0) is not None:
                 return
         raise Conflict(f"pattern {name} is changed by several at once, again and again; add it once more")

@@ -6,7 +6,6 @@ moment it is put, for all cases, running ones included; exceptions that were rep
 for."""
 
 import asyncio
-import logging
 import math
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Final
@@ -32,6 +31,7 @@ from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.projects import kept_project
+from mendflow.services.base.readable_documents import demand_readable, read_or_leave_out
 from mendflow.services.base.visibility import in_sight
 from mendflow.services.cases.flow_compiler import FlowCompiler
 from mendflow.services.cases.flows import check_names
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 else:
     exlet_checks = LazyModule("mendflow.core.recovery.exlet_checks")
 
-log = logging.getLogger("mendflow.rules")
 
 RULES_KIND: Final = "rules"
 CONDITIONS_PER_SLICE: Final = 20
@@ -134,11 +133,10 @@ class RuleStore:
         if self._read.get(found.id, 0) > found.version:
             return
         self._read[found.id] = found.version
-        try:
-            self._sets[found.id] = compile_rules(_decode(found.body))
-            await self._complete(self._sets[found.id].rule_set)
-        except msgspec.MsgspecError:
-            log.exception("the rule set %s cannot be read; import it again with mendflow rules import", found.id)
+        rules = read_or_leave_out(found, _decode, "import the rules again with mendflow rules import")
+        if rules is not None:
+            self._sets[found.id] = compile_rules(rules)
+            await self._complete(rules)
 
     async def _complete(self, newest: RuleSet) -> None:
         """The newest version is written before it is listed among all versions: a crash may be in between."""
@@ -301,6 +299,8 @@ class RuleStore:
             if self.shared:
                 await self.refresh(name)
             newest = self.newest_or_empty(name)
+            if expected is not None:  # it is a change of what is there
+                demand_readable(await self._store.get(RULES_KIND, name), _decode)
             if expected is not None and newest.version != expected:
                 raise StaleVersion(
                     f"rule set {name!r} is at version {newest.version}, not {expected}; look at it again"

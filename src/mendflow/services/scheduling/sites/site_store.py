@@ -10,6 +10,7 @@ from mendflow.core.model.sites import Site, SiteDocument, site_flaw
 from mendflow.core.scheduling import submissions
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.readable_documents import readable_in
 from mendflow.stores.contract import Store
 
 SITE_KIND = "site"
@@ -38,7 +39,8 @@ class SiteStore:
         self._chance = chance
 
     async def all(self) -> list[KnownSite]:
-        return [KnownSite(_decode(each.body), each.version) async for each in self._store.scan(SITE_KIND)]
+        found = await readable_in(self._store.scan(SITE_KIND), _decode)
+        return [KnownSite(site, each.version) for each, site in found]
 
     async def find(self, name: str) -> KnownSite | None:
         found = await self._store.get(SITE_KIND, name)
