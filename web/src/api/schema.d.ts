@@ -3916,7 +3916,8 @@ export interface components {
          * CaseOrigin
          * @description Where a case came from, on the machine of whoever started it: the flow's file, the inputs that name files there,
          *         as they were given on the command line, with absolute paths, and the file with the other inputs (`--inputs`); and
-         *         where its results are to go there.
+         *         where its results are to go there. `told_by` is who said so, as the server knows him; commands use these paths for
+         *         nobody else.
          */
         CaseOrigin: {
             /** @default  */
@@ -3931,6 +3932,8 @@ export interface components {
             output_dir?: string;
             /** @default  */
             report?: string;
+            /** @default  */
+            told_by?: string;
         };
         /**
          * CasesCompared
@@ -5546,8 +5549,9 @@ export interface components {
          * Identity
          * @description The caller, as the server sees it. `projects` says what it is in which project; whoever has the whole
          *         `installation` may do everything in all of them, and none is named. `may` has the ids of the operations that it may
-         *         use on at least something. `no_jobs_by_tokens` tells who may make tokens why this server refuses those that let jobs
-         *         run; empty if it does not.
+         *         use on at least something. `teller` is what the server records when the caller says where a case came from
+         *         (`origin.told_by`): its name, or its account. `no_jobs_by_tokens` tells who may make tokens why this server refuses
+         *         those that let jobs run; empty if it does not.
          */
         Identity: {
             domain: string;
@@ -5563,6 +5567,8 @@ export interface components {
             server: string;
             /** @enum {unknown} */
             signed_in_by: "session" | "socket" | "token";
+            /** @default  */
+            teller: string;
             version: string;
         };
         /**

@@ -41,6 +41,7 @@ class CaseOperations(AlertOperations):
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
         rerun_of: str = "",
+        teller: str = "",
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
         used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
@@ -48,7 +49,7 @@ class CaseOperations(AlertOperations):
         `notify` is an address that is told when the case ends. `origin` says where flow and inputs came from.
         `again` names jobs that use no earlier results, nor does what depends on them. With `resume`, a stopped case of
         the same flow and inputs is continued instead. `rerun_of` names a case that this one runs again, and in whose
-        place it stands."""
+        place it stands. `teller` is who says where flow and inputs came from."""
         options = StartOptions(
             cache=cache,
             cache_from=cache_from,
@@ -59,6 +60,7 @@ class CaseOperations(AlertOperations):
             on_unhandled=on_unhandled,
             resume=resume,
             rerun_of=rerun_of,
+            teller=teller,
         )
         return await self._start(name, inputs, None, who, options)
 
@@ -78,6 +80,7 @@ class CaseOperations(AlertOperations):
         resume: bool = False,
         rerun_of: str = "",
         project: str = "",
+        teller: str = "",
     ) -> CaseView:
         """Start a case of a flow that is sent along. What is deployed under its name stays as it is; where nobody has
         deployed anything, the flow is known by its name from then on, in this project."""
@@ -91,6 +94,7 @@ class CaseOperations(AlertOperations):
             on_unhandled=on_unhandled,
             resume=resume,
             rerun_of=rerun_of,
+            teller=teller,
         )
         version = await self._server.runtime.flows.version_sent_with_start(flow, who=who, project=project)
         return await self._start(flow.name, inputs, version, who, options)
@@ -106,7 +110,7 @@ class CaseOperations(AlertOperations):
             raise InvalidRequest(f"{field}: {NOT_WITH_RERUN[field]}; leave it away", field=field)
         starter, is_stopped = self._starter(), self._server.stopped.holds
         if options.resume and (like := await starter.find_like(name, inputs, is_stopped, options, version)):
-            starter.update_run_options(like, options.origin, options.on_unhandled)
+            starter.update_run_options(like, options.told_origin, options.on_unhandled)
             return await self.resume(like, who=who)
         earlier = await self._earlier_case(name, options)
         return self._view(await starter.start(name, inputs, who, options, cache_from=earlier, version=version))
@@ -136,6 +140,7 @@ class CaseOperations(AlertOperations):
         cache: CachePolicy = "declared",
         inputs: dict[str, Value] | None = None,
         again: list[str] | None = None,
+        teller: str = "",
     ) -> CaseView:
         """Start a new case of the same flow and inputs, but for those given in `inputs`. Results of unchanged jobs that
         completed are used again, and those of other cases as `cache` says; with "none" everything runs; `again` names
@@ -147,7 +152,7 @@ class CaseOperations(AlertOperations):
             raise Conflict(f"nothing failed in case {document.id}; without `from_failed` it is run again")
         flow = await self.flow_of(document.id)
         demand_names(flow, again or [])
-        return await self._begin(like_earlier(document, who, cache, inputs or {}, again or []), flow)
+        return await self._begin(like_earlier(document, who, teller, cache, inputs or {}, again or []), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
         return self._view(await self._starter().begin(wanted, flow))
