@@ -12,7 +12,7 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
 from mendflow.services.api.alert_operations import AlertOperations
-from mendflow.services.cases.case_starter import CaseStarter, StartOptions, demand_key, like_earlier
+from mendflow.services.cases.case_starter import CaseStarter, StartOptions, demand_key, demand_run_again, like_earlier
 from mendflow.services.cases.flows import FlowDocument
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.decisions import EngineCaseId
@@ -20,6 +20,12 @@ from mendflow.services.recovery.decisions import EngineCaseId
 NOT_WITH_RERUN: Final = {
     "cache_from": "a case that is run again by `rerun_of` gives its own results",
     "resume": "a case that is run again by `rerun_of` is over, and another begins in its place",
+}
+
+
+NOT_ACROSS_PROJECTS: Final = {
+    "cache_from": "its results are not used there",
+    "rerun_of": "it is not run again there",
 }
 
 
@@ -112,13 +118,15 @@ class CaseOperations(AlertOperations):
         if options.resume and (like := await starter.find_like(name, inputs, is_stopped, options, version)):
             starter.update_run_options(like, options.told_origin, options.on_unhandled)
             return await self.resume(like, who=who)
-        earlier = await self._earlier_case(name, options)
+        earlier = await self._earlier_case(name, version, options)
         return self._view(await starter.start(name, inputs, who, options, cache_from=earlier, version=version))
 
-    async def _earlier_case(self, flow: str, options: StartOptions) -> CaseId | None:
-        """The case that is run again, or whose results are used."""
+    async def _earlier_case(self, flow: str, version: FlowDocument | None, options: StartOptions) -> CaseId | None:
+        """The case that is run again, or whose results are used. It is of the same project, whoever asks."""
         if options.rerun_of:
             document = await self._document(await self._id(options.rerun_of, flow=flow))
+            await self._demand_project(document, flow, version, "rerun_of")
+            demand_run_again(document, flow)
             _demand_over(document)
             return document.id
         if not options.cache_from:
@@ -129,7 +137,20 @@ class CaseOperations(AlertOperations):
                 " leave one away"
             )
             raise InvalidRequest(text, field="cache_from")
-        return (await self._document(await self._id(options.cache_from, flow=flow))).id
+        document = await self._document(await self._id(options.cache_from, flow=flow))
+        await self._demand_project(document, flow, version, "cache_from")
+        return document.id
+
+    async def _demand_project(self, earlier: CaseDocument, flow: str, version: FlowDocument | None, field: str) -> None:
+        if version is None:
+            await self._server.runtime.flows.refresh(flow)
+        project = version.project if version is not None else await self._starter().project_of(flow)
+        if earlier.project != project:
+            raise InvalidRequest(
+                f"{field}: case {earlier.id} is of project {earlier.project}, and flow {flow} of project {project}:"
+                f" {NOT_ACROSS_PROJECTS[field]}",
+                field=field,
+            )
 
     async def rerun(
         self,

@@ -325,6 +325,22 @@ def demand_key(key: str, field: str) -> None:
         raise InvalidRequest(f"{field}: {text}", field=field)
 
 
+def demand_run_again(document: CaseDocument, flow: str) -> None:
+    """Refuse to let a case of this flow stand for one that it cannot do the work of."""
+    if document.parent is not None or document.mends is not None:
+        what = f"mends case {document.mends}" if document.mends is not None else f"was called by case {document.parent}"
+        raise InvalidRequest(
+            f"rerun_of: case {document.id} {what}: only a case that somebody has started is run again", field="rerun_of"
+        )
+    if document.flow != flow:
+        raise InvalidRequest(
+            f"rerun_of: case {document.id} is of flow {document.flow}, and not of {flow}: a case is run again with a"
+            f" flow of the same name. To use its results in a case of {flow}, name it by `cache_from` (mendflow start"
+            f" {flow} --cache-from {document.id})",
+            field="rerun_of",
+        )
+
+
 def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
     """The case that was started under this key before, if its flow and inputs are the same."""
     if (found.flow, found.project, found.inputs) != (wanted.flow, wanted.project, wanted.inputs):
