@@ -7,6 +7,7 @@ for commands, not for pilots, not for a browser.
 Only a socket that is open in both directions says whose it is. What is left of one that its process has closed belongs,
 for the kernel, to root."""
 
+import pwd
 import socket
 import struct
 from pathlib import Path
@@ -28,6 +29,14 @@ _PORTS: Final = struct.Struct("!HH")
 _REST: Final = struct.Struct("=III")
 _UID_AT: Final = _HEADER.size + 4 + 48 + 12
 """In an answer: the header, four bytes, the pair of addresses, three numbers, and then the account."""
+
+
+def account_name(account: int) -> str:
+    """The name of an account, or its number if it has none."""
+    try:
+        return pwd.getpwuid(account).pw_name
+    except KeyError:
+        return str(account)
 
 
 def account_of(client: Address, server: Address) -> int | None:

@@ -21,9 +21,11 @@ from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.principals import account_teller
 from mendflow.event_loop import relax_garbage_collection, run
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
+from mendflow.local_accounts import account_name
 from mendflow.log_lines import log_to_terminal
 from mendflow.server.domain_lines import HttpDomainLines
 from mendflow.server.soap.caller import HttpCaller
@@ -294,6 +296,7 @@ def _build_server(
             reports=options.data / server_file.REPORTS,
             domain=options.domain,
             host=socket.gethostname(),
+            teller=account_teller(account_name(os.geteuid())),
         ),
         version=VERSION,
         shipped=default_rules(),

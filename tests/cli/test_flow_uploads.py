@@ -7,7 +7,7 @@ from typing import cast
 import msgspec
 import pytest
 
-from mendflow.cli.case_origins import without_paths_of_others
+from mendflow.cli.case_origins import with_own_paths
 from mendflow.client import Client
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.views import CaseOrigin, CaseView
@@ -112,13 +112,15 @@ class Asker:
     """A client that knows only who asks."""
 
     async def me(self) -> SimpleNamespace:
-        return SimpleNamespace(name="ann")
+        return SimpleNamespace(name="ann", teller="account ann")
 
 
 async def test_no_file_is_sent_for_the_path_that_somebody_else_has_named() -> None:  # SE-4
     origin = CaseOrigin(flow="/home/ann/flow.yaml", inputs={"reference": "/home/ann/.ssh/id"})
-    case = CaseView(id=CaseId("one-1"), flow="one", digest="d", status="failed", started_at=1, origin=origin)
-    eves, anns = (msgspec.structs.replace(case, owner=owner) for owner in ("eve", "ann"))
+    case = CaseView(id=CaseId("one-1"), flow="one", digest="d", status="failed", started_at=1, owner="ann")
     asker = cast(Client, Asker())
-    assert (await without_paths_of_others(asker, eves)).origin is None
-    assert (await without_paths_of_others(asker, anns)).origin == origin
+    for teller in ("eve", "ann", ""):
+        told = msgspec.structs.replace(origin, told_by=teller)
+        assert (await with_own_paths(asker, msgspec.structs.replace(case, origin=told))).origin is None
+    own = msgspec.structs.replace(origin, told_by="account ann")
+    assert (await with_own_paths(asker, msgspec.structs.replace(case, origin=own))).origin == own

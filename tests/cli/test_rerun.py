@@ -137,3 +137,20 @@ def test_a_called_flow_runs_again_whole_with_the_call_that_is_to_run_again(shell
     assert "cached" in shell.ok("run", "calls.yaml", "--cached", "--quiet")
     told = shell.ok("run", "calls.yaml", "--cached", "--again", "inner", "--quiet")
     assert "5 done in 2 cases" in told
+
+
+def test_another_file_runs_a_case_again_if_its_flow_has_the_same_name(shell: Shell) -> None:  # DU-2
+    text = "name: one\njobs: {work: {run: exit 3}}\n"
+    shell.write("one.yaml", text)
+    assert shell("run", "one.yaml", "--quiet").returncode == 1
+    case = shell.json("cases")[0]["id"]
+    shell.write("other.yaml", text.replace("exit 3", "echo").replace("one", "other"))
+    refused = shell("rerun", case, "--flow", "other.yaml", "--quiet")
+    assert refused.returncode == 2
+    told = " ".join(refused.stderr.split())
+    assert f"case {case} is of flow one, and not of other: a case is run again with a flow of the same name" in told
+    shell.write("corrected.yaml", text.replace("exit 3", "echo"))
+    shell.ok("rerun", case, "--flow", "corrected.yaml", "--quiet")
+    newest = shell.json("cases")[0]
+    assert (newest["stands_for"], newest["origin"]["flow"]) == (case, str(shell.folder / "corrected.yaml"))
+    assert len(shell.json("cases")) == 2

@@ -2,12 +2,16 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.core.model.errors import Conflict, InvalidRequest, NotFound
-from mendflow.core.model.flow import Flow, JobActivity
-from mendflow.core.model.ids import FlowName
+from mendflow.core.model.flow import Call, Flow, JobActivity
+from mendflow.core.model.ids import CaseId, FlowName
+from mendflow.core.model.views import CaseQuery
 from mendflow.services.api.domain import Domain
+from mendflow.services.cases.case_starter import demand_run_again
+from mendflow.services.cases.live_case import CaseDocument
 
 FLOW = Flow(name=FlowName("f"), body=JobActivity(name="a", command="true"))
 
@@ -65,3 +69,44 @@ async def test_a_key_is_one_line_that_is_not_too_long(domain: Domain) -> None:
     assert (await domain.start("f", {}, who="me", key="k" * 255)).id == case
     with pytest.raises(InvalidRequest, match="this has 100000"):
         await domain.send(case, "news", id="i" * 100_000)
+
+
+async def test_a_case_is_run_again_by_one_of_the_same_flow(domain: Domain) -> None:  # DU-2
+    await domain.deploy(FLOW)
+    case = (await domain.start("f", {}, who="me")).id
+    await domain.cancel(case, who="me")
+    other = msgspec.structs.replace(FLOW, name=FlowName("g"))
+    await domain.deploy(other)
+    refused = f"case {case} is of flow f, and not of g: .* name it by `cache_from`"
+    with pytest.raises(InvalidRequest, match=refused):
+        await domain.start("g", {}, who="me", rerun_of=case)
+    with pytest.raises(InvalidRequest, match=refused):
+        await domain.start_with_flow(other, {}, who="me", rerun_of=case)
+    assert not (await domain.find_cases(CaseQuery(where=f"stands_for == '{case}'"))).rows
+    assert (await domain.start("g", {}, who="me", cache_from=case)).stands_for is None
+
+
+async def test_a_case_of_another_project_is_not_run_again_for_administrators_either(domain: Domain) -> None:  # SE-1
+    case = (await domain.start_with_flow(FLOW, {}, who="me", project="red")).id
+    await domain.cancel(case, who="me")
+    other = msgspec.structs.replace(FLOW, name=FlowName("g"))
+    await domain.start_with_flow(other, {}, who="me", project="blue")
+    asked: list[dict[str, Any]] = [{"rerun_of": case}, {"cache_from": case}]
+    for earlier in asked:
+        with pytest.raises(InvalidRequest, match=f"case {case} is of project red, and flow g of project blue"):
+            await domain.start("g", {}, who="me", **earlier)
+        with pytest.raises(InvalidRequest, match="of project blue"):
+            await domain.start_with_flow(other, {}, who="me", project="blue", **earlier)
+
+
+async def test_a_case_that_was_called_or_mends_another_is_not_run_again_by_itself(domain: Domain) -> None:  # DU-2
+    inner = Flow(name=FlowName("f.inner"), body=JobActivity(name="a", command="true"))
+    outer = Flow(name=FlowName("f"), body=Call(name="call", flow=inner.name), calls=(inner,))
+    case = (await domain.start_with_flow(outer, {}, who="me")).id
+    await domain.cancel(case, who="me")
+    [called] = (await domain.find_cases(CaseQuery(where=f"parent == '{case}'"))).rows
+    with pytest.raises(InvalidRequest, match=f"case {called.id} was called by case {case}: only a case that somebody"):
+        await domain.start_with_flow(inner, {}, who="me", rerun_of=called.id)
+    exlet = CaseDocument(id=CaseId(f"{case}.x1"), flow="f", digest="d", mends=CaseId(case), status="failed")
+    with pytest.raises(InvalidRequest, match=rf"case {case}\.x1 mends case {case}: only a case that somebody"):
+        demand_run_again(exlet, "f")

@@ -27,7 +27,7 @@ def test_the_domain_has_a_function_with_the_same_parameters(operation: ApiOperat
     asked = operation.signature.parameters
     # who asks, what it may see and end, and in which project; and what nobody outside decides: whether other servers
     # are asked, and what servers call that which they do together
-    extra = {"who", "sight", "task_roles", "made_in", "everywhere", "application", "shows_env"}
+    extra = {"who", "teller", "sight", "task_roles", "made_in", "everywhere", "application", "shows_env"}
     assert [name for name in answered if name not in extra] == list(asked)
     for name, parameter in asked.items():
         assert answered[name].kind == parameter.kind, name

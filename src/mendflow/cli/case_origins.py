@@ -19,6 +19,7 @@ from mendflow.cli.printing import say
 from mendflow.cli.summary import relative
 from mendflow.client import Client
 from mendflow.client.files import reference_of
+from mendflow.core.data.case_origins import bounded_origin, is_told_by
 from mendflow.core.model.data import LOGICAL_PREFIX
 from mendflow.core.model.errors import Conflict, RequestError
 from mendflow.core.model.flow import FILE, FILES, TABLE, Flow, Input
@@ -56,11 +57,12 @@ def origin_of(
             and (file_here := default_file(declared, flow.folder))
         ):
             inputs[name] = str(file_here.absolute())
-    return CaseOrigin(
+    found = CaseOrigin(
         flow=str(Path(file).absolute()) if file else "",
         inputs=inputs,
         inputs_file=str(Path(inputs_file).absolute()) if inputs_file else "",
     )
+    return bounded_origin(found)
 
 
 def _path_text(text: str, declared: Input) -> str:
@@ -137,13 +139,25 @@ def _is_same(now: Value, before: Value) -> bool:
     return now.startswith(LOGICAL_PREFIX) or reference_of(Path(now)).sha256 == ref.sha256
 
 
-async def without_paths_of_others(client: Client, earlier: CaseView) -> CaseView:
-    """The case without the paths that it came from, unless the caller has started it: who starts a case says which
-    these are, and a case that is run again is sent what is there now."""
-    if earlier.origin is None or (await client.me()).name == earlier.owner:
-        return earlier
-    say(f"{earlier.id} was started by {earlier.owner or 'somebody else'}: its files are taken as they were", err=True)
-    return msgspec.structs.replace(earlier, origin=None)
+async def with_own_paths(client: Client, case: CaseView) -> CaseView:
+    """The case without the paths that it came from, unless the caller has told them himself: whoever starts a case says
+    what he likes, and they are read and written here."""
+    if case.origin is None:
+        return case
+    return without_paths_of_others(case, (await client.me()).teller)
+
+
+def without_paths_of_others(case: CaseView, teller: str) -> CaseView:
+    """The same, for a caller whom the server knows by this name."""
+    return case if is_told_by(case.origin, teller) else msgspec.structs.replace(case, origin=None)
+
+
+def say_paths_of_others(before: CaseView, own: CaseView) -> None:
+    """Tell that the files of a case are taken as they were, because the caller did not say where they came from."""
+    origin = before.origin if own.origin is None else None
+    if origin is not None and (origin.flow or origin.inputs or origin.inputs_file):
+        teller = origin.told_by or "somebody else"
+        say(f"{teller} said where the files of {before.id} came from: they are taken as they were", err=True)
 
 
 async def demand_same_flow(client: Client, earlier: CaseView) -> None:
@@ -192,6 +206,7 @@ async def given_inputs(client: Client, earlier: CaseView, flow: Flow) -> dict[st
 
 async def warn_of_changed_files(client: Client, case: CaseView) -> None:
     """Before a case goes on: it does so as it was started, which who edited a file meanwhile may not expect."""
+    case = await with_own_paths(client, case)
     changed = await _changed_since(client, case)
     inputs = await _changed_input_files(client, case)
     if names := sorted({*changed.names, *inputs}):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, TypeVar
 
@@ -9,6 +10,7 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.case_ending import collect_ending
+from mendflow.cli.case_origins import with_own_paths
 from mendflow.cli.case_references import FORMS, find_reference, reference_text
 from mendflow.cli.command_context import CommandContext, with_context
 from mendflow.cli.connection import LOOK_EVERY_S, connect, has_server, run_async, serves
@@ -25,7 +27,7 @@ from mendflow.cli.options import (
     with_target,
 )
 from mendflow.cli.output_files import fetch_outputs
-from mendflow.cli.output_paths import check_file, check_folder
+from mendflow.cli.output_paths import check_folder, check_report
 from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.progress import PATIENCE_S, follow, progress
 from mendflow.cli.repair_trails import show_repairs
@@ -115,7 +117,7 @@ def watch(
         view = await _watch_case(target, case, quiet=quiet)
         if view.status not in CASE_END_STATES:
             return print_held(view, json=json)
-        kept = (view.origin or CaseOrigin()).output_dir if not target.server else ""
+        kept = "" if target.server else await _ask_with_retry(target, partial(_kept_folder, view))
         folder = given or Path(kept or f"outputs/{view.id}")
         fetched = await _ask_with_retry(target, lambda client: fetch_outputs(client, view, folder, overwrite=overwrite))
         if json:
@@ -148,10 +150,15 @@ def report(
         async with connect(target) as client:
             view = await client.case(case)
             path = Path(output or f"{view.id}.html")
-            check_file("--output", path)
+            check_report("--output", path)
             return await write_report(client, await collect_ending(client, view), path)
 
     say(str(run_async(write())))
+
+
+async def _kept_folder(case: CaseView, client: Client) -> str:
+    """Where the caller wanted the outputs when he started the case; empty if he did not say."""
+    return ((await with_own_paths(client, case)).origin or CaseOrigin()).output_dir
 
 
 async def _watch_case(target: ServerTarget, case: str, *, quiet: bool) -> CaseView:

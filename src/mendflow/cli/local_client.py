@@ -7,6 +7,7 @@ client it has."""
 import asyncio
 import getpass
 import inspect
+import os
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from functools import partial
@@ -19,11 +20,13 @@ from mendflow.client.client import Client
 from mendflow.client.files import clone_file, content_of, write_archive, write_file
 from mendflow.core.model.errors import InvalidRequest, NotFound, TemporarilyUnavailable
 from mendflow.core.model.parameters import LongLimit
+from mendflow.core.model.principals import account_teller
 from mendflow.core.model.sessions import Identity
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CASE_END_STATES, CaseQuery, ChangeEvent, ChangeKind, ImportReport
 from mendflow.lazy import LazyModule, lazy_pattern
+from mendflow.local_accounts import account_name
 from mendflow.operations.arguments import check_value
 from mendflow.operations.operation import ApiOperation
 from mendflow.operations.table import OPERATIONS
@@ -47,6 +50,7 @@ class LocalClient(Client):
         super().__init__(url or "http://127.0.0.1")
         self._domain = domain
         self._who = _user()
+        self._teller = account_teller(account_name(os.geteuid()))
 
     async def _ask(self, operation: ApiOperation, arguments: dict[str, Any]) -> Any:
         function = getattr(self._domain, operation.name)
@@ -54,8 +58,8 @@ class LocalClient(Client):
         if operation.audited:
             await self._domain.unrecorded_acts.note()
         given.pop("project", None)  # there is one project only where nobody has a token
-        if "who" in inspect.signature(function).parameters:
-            given["who"] = self._who
+        wanted = inspect.signature(function).parameters
+        given |= {name: said for name, said in (("who", self._who), ("teller", self._teller)) if name in wanted}
         answer = await _answered(function, given)
         if operation.rows is not None:
             return operation.result(rows=_copied(answer.rows, operation.rows), next=answer.next)

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from mendflow.cli.exit_codes import EnvironmentUnfit
+from mendflow.pages.document import is_page
 
 
 def check_file(word: str, path: Path | None) -> None:
@@ -15,6 +16,19 @@ def check_file(word: str, path: Path | None) -> None:
     if path.exists() and not os.access(path, os.W_OK):
         raise EnvironmentUnfit(f"{word} {path} cannot be written; choose another file")
     check_folder(word, path.parent, path)
+
+
+def check_report(word: str, path: Path | None) -> None:
+    """The same of a report, which takes the place of none but another report."""
+    check_file(word, path)
+    if path is not None:
+        demand_replaceable(path, word)
+
+
+def demand_replaceable(path: Path, word: str = "the report") -> None:
+    """Refuse to write a report in place of a file that is none. An empty one has nothing to lose."""
+    if path.is_file() and path.stat().st_size and not is_page(path):
+        raise EnvironmentUnfit(f"{word} {path}: this file is no report of mendflow, and stays as it is; name another")
 
 
 def check_folder(word: str, folder: Path | None, meant: Path | None = None) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import msgspec
 
 from mendflow.cli.case_ending import collect_ending
+from mendflow.cli.case_origins import with_own_paths
 from mendflow.cli.connection import connect
-from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.exit_codes import EnvironmentUnfit, ExitCode
 from mendflow.cli.interrupt import interrupts
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.output_files import fetch_outputs
-from mendflow.cli.output_paths import check_file, check_folder
+from mendflow.cli.output_paths import check_folder, check_report
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import follow, progress
 from mendflow.cli.summary import print_held, print_summary, relative, result_json, write_report
@@ -21,6 +22,7 @@ from mendflow.cli.wait_explanations import WaitExplainer
 from mendflow.cli.web_pages import case_path, show_page
 from mendflow.client import Client
 from mendflow.client.server_file import REPORTS
+from mendflow.core.data.case_origins import bounded_origin
 from mendflow.core.model.views import CASE_END_STATES, CaseOrigin, CaseView
 from mendflow.pilot.bounds import USUAL_BOUNDS, AttemptBounds
 
@@ -46,7 +48,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True):
     def kept_with(self, origin: CaseOrigin) -> CaseOrigin:
         """What is kept with the case, so that whoever resumes it need not say it again."""
         output_dir, report = (str(each) if each else "" for each in (self.outputs, self.report))
-        return msgspec.structs.replace(origin, output_dir=output_dir, report=report)
+        return bounded_origin(msgspec.structs.replace(origin, output_dir=output_dir, report=report))
 
     def resume_command(self, case: str) -> str:
         """The command that continues the case, with the options that are of this run and not kept with the case."""
@@ -70,7 +72,7 @@ def run_options(
     """The options of a run, as given on the command line; refused if a place cannot be written to."""
     page = Path(report).absolute() if report else None
     outputs = Path(output_dir).absolute() if output_dir else None
-    check_file("--report", page)
+    check_report("--report", page)
     check_folder("--output-dir", outputs)
     return RunOptions(
         folder=folder,
@@ -110,7 +112,7 @@ async def run_on_server(target: ServerTarget, options: RunOptions, begin: Begin)
 async def print_result(client: Client, case: CaseView, options: RunOptions) -> ExitCode:
     """The summary comes first: it must not be lost over outputs or a report that cannot be written."""
     ending = await collect_ending(client, case)
-    origin = case.origin or CaseOrigin()
+    origin = (await with_own_paths(client, case)).origin or CaseOrigin()
     outputs = options.outputs or Path(origin.output_dir or f"outputs/{case.id}")
     fetched = await fetch_outputs(client, case, outputs, overwrite=options.overwrite)
     path = options.report or Path(origin.report or options.folder / REPORTS / f"{case.id}.html")
@@ -119,7 +121,7 @@ async def print_result(client: Client, case: CaseView, options: RunOptions) -> E
         fetched.say_others()
     try:
         await write_report(client, ending, path)
-    except OSError:
+    except (OSError, EnvironmentUnfit):
         if options.json:
             print_json(result_json(case, fetched.paths, None))
         raise

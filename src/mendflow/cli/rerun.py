@@ -10,8 +10,9 @@ from mendflow.cli.case_origins import (
     changed_inputs,
     corrected_flow,
     given_inputs,
+    say_paths_of_others,
     warn_of_changed_files,
-    without_paths_of_others,
+    with_own_paths,
 )
 from mendflow.cli.case_runs import rerun_group_locally, run_locally
 from mendflow.cli.connection import connect, has_server, run_async, say_folder
@@ -105,13 +106,14 @@ def rerun(
 
     async def begin(client: Client) -> CaseView:
         earlier = await client.case(case)
-        if sends_files(target):
-            earlier = await without_paths_of_others(client, earlier)
+        before, earlier = earlier, await with_own_paths(client, earlier)
         if earlier.stopped and corrected is None and not (no_cache or again):
             say_continued(earlier.id)
             await warn_of_changed_files(client, earlier)
             return await client.resume(earlier.id)
         _demand_ended(earlier)
+        if not unchanged:
+            say_paths_of_others(before, earlier)
         if from_failed and earlier.status == "completed" and not any(count.failed for count in earlier.counts):
             raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
         if corrected is not None:

@@ -4,7 +4,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from mendflow.cli.case_origins import changed_inputs, demand_same_flow, has_changed_inputs, warn_of_changed_files
+from mendflow.cli.case_origins import (
+    changed_inputs,
+    demand_same_flow,
+    has_changed_inputs,
+    warn_of_changed_files,
+    without_paths_of_others,
+)
 from mendflow.cli.options import ServerTarget
 from mendflow.cli.printing import say
 from mendflow.cli.rule_trials import TRIED_SHOWN
@@ -14,6 +20,7 @@ from mendflow.core.model.errors import RequestError, StoreUnavailable, Unreachab
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.repair_views import ApplyResult, DecisionQuery
 from mendflow.core.model.rule_views import LeftReason
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseView
 from mendflow.pages.formatting import count_text
 
@@ -61,7 +68,8 @@ async def restart_group(client: Client, group: str, *, unchanged: bool = False) 
     """All cases that failed by one cause go on: from where they stood, or, where that cannot be, as new cases that take
     over what was completed. A case whose input files were corrected since is such: it would go on with the old ones.
     `unchanged`: these are meant."""
-    other = {} if unchanged else await _with_changed_files(client, group)
+    teller = "" if unchanged else (await client.me()).teller
+    other = {} if unchanged else await _with_changed_files(client, group, teller)
     applied = await client.apply_rules(group, retry=True, skip=list(other))
     reasons = dict.fromkeys(other, "its inputs have changed") | refused_cases(applied)
     started, not_started = dict[str, str](), dict[str, str]()
@@ -70,7 +78,7 @@ async def restart_group(client: Client, group: str, *, unchanged: bool = False) 
             if why := NOT_ANEW.get((await client.case(case)).status, ""):
                 not_started[case] = why
             else:
-                started[case] = await _start_anew(client, case, unchanged=unchanged)
+                started[case] = await _start_anew(client, case, teller, unchanged=unchanged)
         except (Unreachable, StoreUnavailable):
             raise
         except RequestError as error:  # the others are started all the same
@@ -78,8 +86,11 @@ async def restart_group(client: Client, group: str, *, unchanged: bool = False) 
     return GroupRerun(applied=applied, started=started, reasons=reasons, not_started=not_started)
 
 
-async def _start_anew(client: Client, case: str, *, unchanged: bool) -> str:
-    changed = {} if unchanged else await changed_inputs(client, await client.case(case), await client.flow_of(case))
+async def _start_anew(client: Client, case: str, teller: str, *, unchanged: bool) -> str:
+    changed: dict[str, Value] = {}
+    if not unchanged:
+        earlier = without_paths_of_others(await client.case(case), teller)
+        changed = await changed_inputs(client, earlier, await client.flow_of(case))
     return str((await client.rerun(case, from_failed=True, inputs=changed)).id)
 
 
@@ -88,10 +99,11 @@ def refused_cases(applied: ApplyResult) -> dict[str, str]:
     return {_case_of(id): reason for id, reason in applied.refused.items() if _case_of(id) not in applied.cases}
 
 
-async def _with_changed_files(client: Client, group: str) -> dict[str, CaseView]:
+async def _with_changed_files(client: Client, group: str, teller: str) -> dict[str, CaseView]:
     """The failed cases of a group whose input files are others now. Refused if the flow of one is another now."""
     found: dict[str, CaseView] = {}
-    for case in await group_cases(client, group):
+    for found_case in await group_cases(client, group):
+        case = without_paths_of_others(found_case, teller)
         if case.status == "failed":
             await demand_same_flow(client, case)
             if await has_changed_inputs(client, case):

@@ -11,6 +11,7 @@ from rich.text import Text
 from mendflow.cli.case_ending import CaseEnding, leftover_text, own_calls
 from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.last_log_lines import end_of_output
+from mendflow.cli.output_paths import demand_replaceable
 from mendflow.cli.printing import STYLES, print_json, print_output, say
 from mendflow.cli.repair_trails import result_word
 from mendflow.client import Client
@@ -63,6 +64,7 @@ async def write_report(client: Client, ending: CaseEnding, path: Path) -> Path:
 
 def _write_page(path: Path, page: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    demand_replaceable(path)
     path.write_text(page, encoding="utf-8")
 
 

@@ -57,7 +57,8 @@ class CaseCalls(Calls, tag="cases"):
         up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case
         of the same flow and inputs is continued instead. `rerun_of` names a case of the flow that is run again by this
         one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but
-        not with "none" as `cache`. It has to be over."""
+        not with "none" as `cache`. It has to be over, of the same project, and one that somebody has started: no case
+        has called it, and it mends none. That of `cache_from` is of the same project, too."""
 
     @operation("POST", "/cases/with-flow", AUTHORS, NEW_FLOW, status=201, repeatable=True)
     async def start_with_flow(

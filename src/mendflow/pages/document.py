@@ -7,11 +7,17 @@ import base64
 import hashlib
 from collections.abc import Sequence
 from importlib import resources as package_files
+from pathlib import Path
 
 from mendflow.pages.formatting import escape_html, one_line
 
 STYLE = package_files.files("mendflow.pages").joinpath("report.css").read_text(encoding="utf-8")
 TITLE_CHARS_MAX = 120
+_BEGINNING = (
+    '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+    "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'sha256-"
+)
+"""How every page begins, by which it is known to be one."""
 
 
 def document(title: str, body: str, *, more_styles: Sequence[str] = (), script: str = "") -> str:
@@ -25,6 +31,13 @@ def document(title: str, body: str, *, more_styles: Sequence[str] = (), script: 
         f"<title>{escape_html(one_line(title, TITLE_CHARS_MAX))}</title><style>{STYLE}</style></head>"
         f"<body>{body}{ran}</body></html>\n"
     )
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is such a page."""
+    beginning = _BEGINNING.encode()
+    with path.open("rb") as file:
+        return file.read(len(beginning)) == beginning
 
 
 def figure(value: str, word: str, css: str = "") -> str:

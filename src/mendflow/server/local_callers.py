@@ -1,7 +1,6 @@
 """Who may ask a server without tokens: the account that runs it, from this machine, and no page of another site."""
 
 import os
-import pwd
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
@@ -11,6 +10,7 @@ from mendflow.address_guard import is_loopback
 from mendflow.core.model.access_tokens import NAME
 from mendflow.core.model.errors import Forbidden
 from mendflow.core.model.principals import ADMIN, LOCAL, Principal
+from mendflow.local_accounts import account_name
 
 READ_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 ANONYMOUS: Final = Principal("", frozenset())
@@ -40,17 +40,15 @@ def admit_local(method: str, sent: Mapping[bytes, bytes], account: int | None, *
         if foreign or sent.get(b"sec-fetch-site", b"") in FOREIGN_SITES:
             raise Forbidden("a page of another site may not change anything here; use a token for that")
     name = sent.get(b"x-mendflow-user", b"").decode("latin-1")
-    return Principal(name if NAME.fullmatch(name) else _name_of(account), _LOOPBACK_ROLES)
+    known = _name_of(account)
+    said = name if NAME.fullmatch(name) else known if NAME.fullmatch(known) and not known.isdigit() else LOCAL
+    return Principal(said, _LOOPBACK_ROLES, account=known)
 
 
 @lru_cache(maxsize=8)
 def _name_of(account: int) -> str:
     """A browser does not say who somebody is, as our commands do: the same person has one name all the same."""
-    try:
-        name = pwd.getpwuid(account).pw_name
-    except KeyError:
-        return LOCAL
-    return name if NAME.fullmatch(name) else LOCAL
+    return account_name(account)
 
 
 def _foreign(account: int | None) -> Forbidden:

@@ -180,7 +180,7 @@ export interface paths {
         put?: never;
         /**
          * Start a case
-         * @description `cache` says which results of other cases are used for jobs made from the same: none unless given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin` says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case of the same flow and inputs is continued instead. `rerun_of` names a case of the flow that is run again by this one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but not with "none" as `cache`. It has to be over.
+         * @description `cache` says which results of other cases are used for jobs made from the same: none unless given, those of jobs that declare enough, or all. `cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case. `notify` is a URL that gets a POST when the case ends. `origin` says where the flow and the inputs came from. `again` names jobs that use no earlier results, nor does what depends on them. `on_unhandled` says whether the case fails or is held when something fails that no rule takes up, whatever the flow says; empty leaves it to the flow, and then to the server. With `resume`, a stopped case of the same flow and inputs is continued instead. `rerun_of` names a case of the flow that is run again by this one, with what was corrected: what that failed by is taken up, and its results are used for unchanged jobs, but not with "none" as `cache`. It has to be over, of the same project, and one that somebody has started: no case has called it, and it mends none. That of `cache_from` is of the same project, too.
          */
         post: operations["start"];
         delete?: never;
@@ -3935,7 +3935,8 @@ export interface components {
          * CaseOrigin
          * @description Where a case came from, on the machine of whoever started it: the flow's file, the inputs that name files there,
          *         as they were given on the command line, with absolute paths, and the file with the other inputs (`--inputs`); and
-         *         where its results are to go there.
+         *         where its results are to go there. `told_by` is who said so, as the server knows him; commands use these paths for
+         *         nobody else.
          */
         CaseOrigin: {
             /** @default  */
@@ -3950,6 +3951,8 @@ export interface components {
             output_dir?: string;
             /** @default  */
             report?: string;
+            /** @default  */
+            told_by?: string;
         };
         /**
          * CasesCompared
@@ -5574,8 +5577,9 @@ export interface components {
          * Identity
          * @description The caller, as the server sees it. `projects` says what it is in which project; whoever has the whole
          *         `installation` may do everything in all of them, and none is named. `may` has the ids of the operations that it may
-         *         use on at least something. `no_jobs_by_tokens` tells who may make tokens why this server refuses those that let jobs
-         *         run; empty if it does not.
+         *         use on at least something. `teller` is what the server records when the caller says where a case came from
+         *         (`origin.told_by`): its name, or its account. `no_jobs_by_tokens` tells who may make tokens why this server refuses
+         *         those that let jobs run; empty if it does not.
          */
         Identity: {
             domain: string;
@@ -5591,6 +5595,8 @@ export interface components {
             server: string;
             /** @enum {unknown} */
             signed_in_by: "session" | "socket" | "token";
+            /** @default  */
+            teller: string;
             version: string;
         };
         /**

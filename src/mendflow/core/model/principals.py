@@ -32,6 +32,12 @@ def person_text(who: str) -> str:
     return "somebody on the server's machine" if who == LOCAL else who
 
 
+def account_teller(account: str) -> str:
+    """An account, in a form that neither a token nor a person at an issuer can have as its name: of an account that
+    runs a server, somebody else may have a token by the same name."""
+    return f"account {account}"
+
+
 _PROJECT_NAME = lazy_pattern(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -64,12 +70,19 @@ NOTHING = Sight(frozenset())
 
 class Principal(msgspec.Struct, frozen=True):
     """Whoever sent a request. `projects` is what its token, or its issuer, says that it is in which project;
-    `memberships` what administrators of projects say, besides."""
+    `memberships` what administrators of projects say, besides. `account` is the account of the server's machine by
+    which it was admitted, if it was not by a token or an issuer: whatever name it gave, it is the same one."""
 
     name: str
     roles: frozenset[str]
     projects: Mapping[str, ProjectRole] = msgspec.field(default_factory=dict)
     memberships: Mapping[str, ProjectRole] = msgspec.field(default_factory=dict)
+    account: str = ""
+
+    @property
+    def teller(self) -> str:
+        """By what it is recorded who said something of his own machine."""
+        return account_teller(self.account) if self.account else self.name
 
     @property
     def is_admin(self) -> bool:

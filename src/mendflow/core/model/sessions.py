@@ -15,8 +15,9 @@ that the account which runs the server has opened the connection."""
 class Identity(msgspec.Struct, frozen=True, kw_only=True):
     """The caller, as the server sees it. `projects` says what it is in which project; whoever has the whole
     `installation` may do everything in all of them, and none is named. `may` has the ids of the operations that it may
-    use on at least something. `no_jobs_by_tokens` tells who may make tokens why this server refuses those that let jobs
-    run; empty if it does not."""
+    use on at least something. `teller` is what the server records when the caller says where a case came from
+    (`origin.told_by`): its name, or its account. `no_jobs_by_tokens` tells who may make tokens why this server refuses
+    those that let jobs run; empty if it does not."""
 
     name: str
     roles: list[str]
@@ -28,6 +29,7 @@ class Identity(msgspec.Struct, frozen=True, kw_only=True):
     version: str
     signed_in_by: SignedInBy
     no_jobs_by_tokens: str = ""
+    teller: str = ""
 
 
 class SignInRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

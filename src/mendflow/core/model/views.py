@@ -77,13 +77,15 @@ class CaseHold(View, frozen=True):
 class CaseOrigin(View, frozen=True):
     """Where a case came from, on the machine of whoever started it: the flow's file, the inputs that name files there,
     as they were given on the command line, with absolute paths, and the file with the other inputs (`--inputs`); and
-    where its results are to go there."""
+    where its results are to go there. `told_by` is who said so, as the server knows him; commands use these paths for
+    nobody else."""
 
     flow: str = ""
     inputs: dict[str, str] = {}
     inputs_file: str = ""
     output_dir: str = ""
     report: str = ""
+    told_by: str = ""
 
 
 class CaseTask(View, frozen=True):

@@ -98,6 +98,7 @@ def _query_of(connection: ASGIConnection[Any, Any, Any, Any]) -> dict[str, Any]:
 
 _OF_CALLER: dict[str, Callable[[Principal, ApiOperation], Any]] = {
     "who": lambda caller, _: caller.name,
+    "teller": lambda caller, _: caller.teller,
     "sight": lambda caller, operation: sight_of(caller, operation),
     "task_roles": lambda caller, _: None if caller.is_admin else caller.roles,
 }

@@ -12,7 +12,7 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CachePolicy, CaseOrigin, CaseView
 from mendflow.services.api.alert_operations import AlertOperations
-from mendflow.services.cases.case_starter import CaseStarter, StartOptions, demand_key, like_earlier
+from mendflow.services.cases.case_starter import CaseStarter, StartOptions, demand_key, demand_run_again, like_earlier
 from mendflow.services.cases.flows import FlowDocument
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.decisions import EngineCaseId
@@ -20,6 +20,12 @@ from mendflow.services.recovery.decisions import EngineCaseId
 NOT_WITH_RERUN: Final = {
     "cache_from": "a case that is run again by `rerun_of` gives its own results",
     "resume": "a case that is run again by `rerun_of` is over, and another begins in its place",
+}
+
+
+NOT_ACROSS_PROJECTS: Final = {
+    "cache_from": "its results are not used there",
+    "rerun_of": "it is not run again there",
 }
 
 
@@ -41,6 +47,7 @@ class CaseOperations(AlertOperations):
         on_unhandled: UnhandledPolicy = "",
         resume: bool = False,
         rerun_of: str = "",
+        teller: str = "",
     ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `cache` says which results of the store's cases are
         used for jobs made from the same: of jobs that declare enough, or all. `cache_from` names a case (or "last")
@@ -48,7 +55,7 @@ class CaseOperations(AlertOperations):
         `notify` is an address that is told when the case ends. `origin` says where flow and inputs came from.
         `again` names jobs that use no earlier results, nor does what depends on them. With `resume`, a stopped case of
         the same flow and inputs is continued instead. `rerun_of` names a case that this one runs again, and in whose
-        place it stands."""
+        place it stands. `teller` is who says where flow and inputs came from."""
         options = StartOptions(
             cache=cache,
             cache_from=cache_from,
@@ -59,6 +66,7 @@ class CaseOperations(AlertOperations):
             on_unhandled=on_unhandled,
             resume=resume,
             rerun_of=rerun_of,
+            teller=teller,
         )
         return await self._start(name, inputs, None, who, options)
 
@@ -78,6 +86,7 @@ class CaseOperations(AlertOperations):
         resume: bool = False,
         rerun_of: str = "",
         project: str = "",
+        teller: str = "",
     ) -> CaseView:
         """Start a case of a flow that is sent along. What is deployed under its name stays as it is; where nobody has
         deployed anything, the flow is known by its name from then on, in this project."""
@@ -91,6 +100,7 @@ class CaseOperations(AlertOperations):
             on_unhandled=on_unhandled,
             resume=resume,
             rerun_of=rerun_of,
+            teller=teller,
         )
         version = await self._server.runtime.flows.version_sent_with_start(flow, who=who, project=project)
         return await self._start(flow.name, inputs, version, who, options)
@@ -106,15 +116,17 @@ class CaseOperations(AlertOperations):
             raise InvalidRequest(f"{field}: {NOT_WITH_RERUN[field]}; leave it away", field=field)
         starter, is_stopped = self._starter(), self._server.stopped.holds
         if options.resume and (like := await starter.find_like(name, inputs, is_stopped, options, version)):
-            starter.update_run_options(like, options.origin, options.on_unhandled)
+            starter.update_run_options(like, options.told_origin, options.on_unhandled)
             return await self.resume(like, who=who)
-        earlier = await self._earlier_case(name, options)
+        earlier = await self._earlier_case(name, version, options)
         return self._view(await starter.start(name, inputs, who, options, cache_from=earlier, version=version))
 
-    async def _earlier_case(self, flow: str, options: StartOptions) -> CaseId | None:
-        """The case that is run again, or whose results are used."""
+    async def _earlier_case(self, flow: str, version: FlowDocument | None, options: StartOptions) -> CaseId | None:
+        """The case that is run again, or whose results are used. It is of the same project, whoever asks."""
         if options.rerun_of:
             document = await self._document(await self._id(options.rerun_of, flow=flow))
+            await self._demand_project(document, flow, version, "rerun_of")
+            demand_run_again(document, flow)
             _demand_over(document)
             return document.id
         if not options.cache_from:
@@ -125,7 +137,20 @@ class CaseOperations(AlertOperations):
                 " leave one away"
             )
             raise InvalidRequest(text, field="cache_from")
-        return (await self._document(await self._id(options.cache_from, flow=flow))).id
+        document = await self._document(await self._id(options.cache_from, flow=flow))
+        await self._demand_project(document, flow, version, "cache_from")
+        return document.id
+
+    async def _demand_project(self, earlier: CaseDocument, flow: str, version: FlowDocument | None, field: str) -> None:
+        if version is None:
+            await self._server.runtime.flows.refresh(flow)
+        project = version.project if version is not None else await self._starter().project_of(flow)
+        if earlier.project != project:
+            raise InvalidRequest(
+                f"{field}: case {earlier.id} is of project {earlier.project}, and flow {flow} of project {project}:"
+                f" {NOT_ACROSS_PROJECTS[field]}",
+                field=field,
+            )
 
     async def rerun(
         self,
@@ -136,6 +161,7 @@ class CaseOperations(AlertOperations):
         cache: CachePolicy = "declared",
         inputs: dict[str, Value] | None = None,
         again: list[str] | None = None,
+        teller: str = "",
     ) -> CaseView:
         """Start a new case of the same flow and inputs, but for those given in `inputs`. Results of unchanged jobs that
         completed are used again, and those of other cases as `cache` says; with "none" everything runs; `again` names
@@ -147,7 +173,7 @@ class CaseOperations(AlertOperations):
             raise Conflict(f"nothing failed in case {document.id}; without `from_failed` it is run again")
         flow = await self.flow_of(document.id)
         demand_names(flow, again or [])
-        return await self._begin(like_earlier(document, who, cache, inputs or {}, again or []), flow)
+        return await self._begin(like_earlier(document, who, teller, cache, inputs or {}, again or []), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
         return self._view(await self._starter().begin(wanted, flow))

@@ -3,6 +3,8 @@ server does, may do everything; what others may, the server says that they ask (
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.principals import ADMIN, Principal
 from mendflow.core.model.sessions import Identity, SignedInBy, SignInCode, SignInOptions
@@ -19,8 +21,9 @@ class SessionOperations(ViewOperations):
     def browser_sessions(self) -> "BrowserSessions":
         return self._server.browser_sessions
 
-    async def me(self, *, who: str) -> Identity:
-        return self.identity(Principal(who, frozenset({ADMIN})), [], "socket")
+    async def me(self, *, who: str, teller: str = "") -> Identity:
+        known = self.identity(Principal(who, frozenset({ADMIN})), [], "socket")
+        return msgspec.structs.replace(known, teller=teller or who)
 
     def identity(self, caller: Principal, may: list[str], signed_in_by: SignedInBy) -> Identity:
         runtime = self._server.present
@@ -35,6 +38,7 @@ class SessionOperations(ViewOperations):
             domain=runtime.connected.connections.own.name if runtime is not None else "",
             version=self._server.version,
             signed_in_by=signed_in_by,
+            teller=caller.teller,
             no_jobs_by_tokens=self._server.access_tokens.no_jobs_because() if caller.is_admin else "",
         )
 

@@ -12,6 +12,7 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
+from mendflow.core.data.case_origins import bounded_origin, is_told_by, origin_flaw
 from mendflow.core.engine.activities.job_parts import amounts_at_start
 from mendflow.core.engine.dependents import demand_names
 from mendflow.core.model.errors import Conflict, InvalidRequest, StoreUnavailable, TemporarilyUnavailable
@@ -59,7 +60,8 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     `cache_from` names a case whose results are used for unchanged jobs, and `again` jobs that use none. Under one `key`
     there is one case. `notify` is an address that is told of the end. `origin` is where flow and inputs came from. With
     `resume`, a stopped case of the same flow and inputs is continued instead. `rerun_of` names a case that this one
-    runs again, and in whose place it stands whatever was corrected; unless `cache` is "none", its results are used."""
+    runs again, and in whose place it stands whatever was corrected; unless `cache` is "none", its results are used.
+    `teller` is who says all that, as it is recorded with the origin."""
 
     cache: CachePolicy = ""
     cache_from: str = ""
@@ -70,6 +72,17 @@ class StartOptions(msgspec.Struct, frozen=True, kw_only=True):
     on_unhandled: UnhandledPolicy = ""
     resume: bool = False
     rerun_of: str = ""
+    teller: str = ""
+
+    @property
+    def told_origin(self) -> CaseOrigin | None:
+        """The origin, with who told it, whatever it says itself. Refused if it is too large."""
+        if self.origin is None:
+            return None
+        told = msgspec.structs.replace(self.origin, told_by=self.teller)
+        if flaw := origin_flaw(told):
+            raise InvalidRequest(f"{flaw}; leave it away", field="origin")
+        return told
 
 
 class CaseStarter:
@@ -100,7 +113,7 @@ class CaseStarter:
             known = self._runtime.flows.newest(name)
         again, key = options.again or [], options.key
         demand_names(known.flow, again)
-        origin = options.origin or origin_of_paths(known.flow, inputs)
+        origin = options.told_origin or self._origin_of_paths(known.flow, inputs, options.teller)
         inputs = await self._fixed_inputs(known.flow, inputs, known.project)
         wanted = CaseDocument(
             id=CaseId(""),
@@ -122,6 +135,13 @@ class CaseStarter:
         wanted.stands_for = cache_from if options.rerun_of else await self._same_before(wanted, known.flow)
         wanted.again, wanted.on_unhandled = again, options.on_unhandled
         return await self.begin(wanted, known.flow)
+
+    def _origin_of_paths(self, flow: Flow, inputs: dict[str, Value], teller: str) -> CaseOrigin | None:
+        """The inputs that are paths here. Where nobody asks, as at a due time, the flow and the schedule name them."""
+        if (found := origin_of_paths(flow, inputs)) is None:
+            return None
+        told_by = teller or self._runtime.staging.path_teller
+        return bounded_origin(msgspec.structs.replace(found, told_by=told_by))
 
     async def _same_before(self, wanted: CaseDocument, flow: Flow) -> CaseId | None:
         """The case whose results are used, if it was of the same flow and inputs: this one stands in its place. Results
@@ -161,10 +181,10 @@ class CaseStarter:
         return await self._runtime.flows.sealed_inputs(fixed)
 
     def update_run_options(self, case: CaseId, origin: CaseOrigin | None, on_unhandled: UnhandledPolicy) -> None:
-        """A live case is continued by who says anew where its results go, and what a failure does; what is not said
-        stays."""
+        """A live case is continued by who says anew where its results go, and what a failure does. What is not said
+        stays, but of where the results go only what the same one has told."""
         document = self._runtime.manager.live[case].document
-        if origin is not None and document.origin is not None:
+        if origin is not None and document.origin is not None and origin.told_by == document.origin.told_by:
             output_dir, report = (
                 origin.output_dir or document.origin.output_dir,
                 origin.report or document.origin.report,
@@ -305,6 +325,22 @@ def demand_key(key: str, field: str) -> None:
         raise InvalidRequest(f"{field}: {text}", field=field)
 
 
+def demand_run_again(document: CaseDocument, flow: str) -> None:
+    """Refuse to let a case of this flow stand for one that it cannot do the work of."""
+    if document.parent is not None or document.mends is not None:
+        what = f"mends case {document.mends}" if document.mends is not None else f"was called by case {document.parent}"
+        raise InvalidRequest(
+            f"rerun_of: case {document.id} {what}: only a case that somebody has started is run again", field="rerun_of"
+        )
+    if document.flow != flow:
+        raise InvalidRequest(
+            f"rerun_of: case {document.id} is of flow {document.flow}, and not of {flow}: a case is run again with a"
+            f" flow of the same name. To use its results in a case of {flow}, name it by `cache_from` (mendflow start"
+            f" {flow} --cache-from {document.id})",
+            field="rerun_of",
+        )
+
+
 def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
     """The case that was started under this key before, if its flow and inputs are the same."""
     if (found.flow, found.project, found.inputs) != (wanted.flow, wanted.project, wanted.inputs):
@@ -313,9 +349,10 @@ def demand_same_start(found: CaseDocument, wanted: CaseDocument) -> CaseDocument
 
 
 def like_earlier(
-    earlier: CaseDocument, who: str, cache: CachePolicy, changed: dict[str, Value], names: list[str]
+    earlier: CaseDocument, who: str, teller: str, cache: CachePolicy, changed: dict[str, Value], names: list[str]
 ) -> CaseDocument:
-    """A case like an earlier one, but for the inputs that changed, and the jobs that use no earlier results."""
+    """A case like an earlier one, but for the inputs that changed, and the jobs that use no earlier results. It came
+    from the same paths if the same one wants it who told them: they are of his machine."""
     return CaseDocument(
         id=CaseId(""),
         flow=earlier.flow,
@@ -326,7 +363,7 @@ def like_earlier(
         rerun_of=earlier.id,
         stands_for=earlier.id,
         cache=cache,
-        origin=earlier.origin,
+        origin=earlier.origin if is_told_by(earlier.origin, teller) else None,
         again=names,
         on_unhandled=earlier.on_unhandled,
         confined=earlier.confined,

@@ -8,6 +8,7 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.data.case_origins import bounded_origin
 from mendflow.core.engine import Case
 from mendflow.core.engine.dependents import with_dependents
 from mendflow.core.engine.state import Item
@@ -131,7 +132,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             project=self.project,
             rerun_of=self.rerun_of,
             stands_for=self.stands_for,
-            origin=self.origin,
+            origin=bounded_origin(self.origin) if self.origin is not None else None,
             cache=self.cache,
             again=self.again,
             on_unhandled=self.on_unhandled,

@@ -51,7 +51,8 @@ def refuse_tables(input: str, path: Path, _columns: Mapping[str, str], /) -> lis
 
 class FileStaging:
     """`roots` says which folders may be read by now; None allows every path, as for a user's own server. `resolve`
-    finds logical files by their names, `read_table` reads tables that inputs name by their paths."""
+    finds logical files by their names, `read_table` reads tables that inputs name by their paths. `own_teller` is the
+    account that runs the server."""
 
     def __init__(
         self,
@@ -62,7 +63,9 @@ class FileStaging:
         ledger: Ledger,
         read_table: TableReader,
         hub: Hub,
+        own_teller: str = "",
     ) -> None:
+        self._own_teller = own_teller
         self._file_store = file_store
         self._resolve = resolve
         self._finished = finished
@@ -73,6 +76,12 @@ class FileStaging:
 
     async def stop(self) -> None:
         await self._background.stop()
+
+    @property
+    def path_teller(self) -> str:
+        """Who has named the paths that flows and schedules have: the account that runs the server, while everything
+        here is its own. Else it may have been anybody."""
+        return self._own_teller if self._roots() is None else ""
 
     async def fixed_inputs(self, flow: Flow, given: dict[str, Value], project: str = "") -> dict[str, Value]:
         """The inputs of a case, with inputs of the types `file` and `files`, and the files that tables name, as the

@@ -177,7 +177,14 @@ class Runtime:
             is_suspended=lambda case, item: case in live and is_suspended(live[case], item),
         )
         self.staging = FileStaging(
-            files, self.catalogue.resolve, self.finished, server.files_roots, ledger, server.read_table, hub
+            files,
+            self.catalogue.resolve,
+            self.finished,
+            server.files_roots,
+            ledger,
+            server.read_table,
+            hub,
+            server.settings.teller,
         )
         self.calls = CalledCases(self.manager, self.flows, ledger, self.finished, hub, live, cases_per_start_max)
         self.messaging = MessagingServices(self, server, self.finished)

@@ -24,7 +24,7 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     case. `owner_only`: it works for whoever has started it, whatever tokens its store has. Without `learning` nothing
     that ends is counted, and no sizes are learned. `long_steps_aside`: a process beside the server does the steps of
     cases whose expressions do much work. `cases_per_start_max` are the live cases that a started one may have at once,
-    with all that they call."""
+    with all that they call. `teller` is the account that runs the server, as one who says where a case came from."""
 
     lease_ms: int = 30_000
     domain_lease_ms: int = 0
@@ -47,4 +47,5 @@ class ServerSettings(msgspec.Struct, frozen=True, kw_only=True):
     reports: Path | None = None  # where `mendflow run` writes a page about each case
     domain: str = ""
     host: str = ""
+    teller: str = ""
     long_steps_aside: bool = False

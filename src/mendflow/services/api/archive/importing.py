@@ -319,6 +319,8 @@ class _TreeWriter:
         id, body = self._rename_id(record.id.encode()).decode(), bytes(record.body)
         if record.kind == CASE_KIND and self._is_copy:
             body = self._with_earlier_copies(body)
+        if record.kind == CASE_KIND:
+            body = _without_teller(body)
         body = self._rename(body)
         if record.kind == JOB_KIND and self.plan.found.live:
             body = self._suspended_job(body)
@@ -384,6 +386,15 @@ class _TreeWriter:
     def _rename_id(self, id: bytes) -> bytes:
         """Replace the tree's name at the start of an id."""
         return self.plan.root.encode() + id[len(self.plan.found.root.encode()) :]
+
+
+def _without_teller(body: bytes) -> bytes:
+    """A case whose paths nobody here has told: an archive may be anybody's, and say what it likes."""
+    document = _decode_case(body)
+    if document.origin is None or not document.origin.told_by:
+        return body
+    document.origin = msgspec.structs.replace(document.origin, told_by="")
+    return _encode(document)
 
 
 def _said(body: bytes) -> object:
