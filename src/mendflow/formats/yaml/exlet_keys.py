@@ -75,7 +75,7 @@ DURATION_KEYS: Final[Table] = {"wait": Key(MeasureShape("duration", "template"),
 SOURCE_KEYS: Final[Table] = {
     "sources": Key(
         MapOf(TextShape("a path or URL")),
-        "Other files for inputs, by their paths in the job's folder: a path that the server may read, `lfn:/NAME`, a URL.",
+        "Other files for inputs, by their paths in the job's folder: a path on the server, `lfn:/NAME`, a URL.",
     ),
 }
 CHANGES: Final[Table] = {
