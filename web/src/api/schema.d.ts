@@ -9257,6 +9257,8 @@ export interface components {
             storage?: string;
             /** @default  */
             submission?: string;
+            /** @default  */
+            submission_secret?: string;
             /** @default null */
             taken?: components["schemas"]["ResourcesInUse"] | null;
             /** @default 0 */
