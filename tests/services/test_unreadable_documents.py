@@ -23,7 +23,7 @@ from mendflow.services.data.flow_triggers import TRIGGERS_KIND
 from mendflow.services.data.sets.store import SET_KIND
 from mendflow.services.data.watches.service import WATCH_KIND
 from mendflow.services.domains.connections import CONNECTION_KIND
-from mendflow.services.domains.sent_work import SENT_KIND
+from mendflow.services.domains.work_documents import SENT_KIND
 from mendflow.services.observe.notifications.webhooks import WEBHOOK_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND
 from mendflow.services.recovery.proxy.patterns import PATTERN_KIND

@@ -61,9 +61,8 @@ def test_ui_1_a_case_is_found_by_the_words_that_people_remember(server: WebServe
         expect(page.locator(row(page, broken))).to_be_visible()
     page.get_by_role("searchbox", name="Search cases").fill("completed broken")
     page.keyboard.press("Enter")
-    expect(
-        page.get_by_text("why they failed, and what failed in them and waits. What a loop did for a sample")
-    ).to_be_visible()
+    told = "why they failed, and what failed in them and waits. What a loop did for a sample"
+    expect(page.get_by_text(told)).to_be_visible()
 
 
 @pytest.mark.short

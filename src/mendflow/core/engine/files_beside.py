@@ -2,7 +2,6 @@
 not."""
 
 from collections.abc import Iterator, Mapping
-from posixpath import normpath
 from typing import Final, TypeGuard
 
 from mendflow.core.data.path_patterns import means_many
@@ -39,8 +38,12 @@ def _paths_of(file: FileRef, flow: Flow) -> list[str]:
 
 def paths_beside(files: Mapping[str, FileRef]) -> dict[str, str]:
     """What a flow keeps of the paths that its files were sent for; nothing if names alone say it."""
-    found = {normpath(path): ref.sha256 for path, ref in sorted(files.items()) if is_beside(path)}
+    found = {_plain(path): ref.sha256 for path, ref in sorted(files.items()) if is_beside(path)}
     return found if any("/" in path for path in found) else {}
+
+
+def _plain(path: str) -> str:
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
 def unsent_files(flow: Flow) -> list[str]:
