@@ -28,6 +28,7 @@ PURE_MODULES = frozenset(
         "functools",
         "graphlib",
         "hashlib",
+        "hmac",
         "heapq",
         "itertools",
         "json",

@@ -27,7 +27,7 @@ DISCONNECT_CHECK_AFTER_S = 0.05
 class _WithRawReports(SyncRequest, frozen=True, kw_only=True):
     """A request whose reports are read one by one."""
 
-    reports: Annotated[list[msgspec.Raw], msgspec.Meta(max_length=ATTEMPTS_MAX)] = []  # type: ignore[assignment]
+    reports: Annotated[list[msgspec.Raw], msgspec.Meta(max_length=ATTEMPTS_MAX)] = []  # type: ignore[assignment]  # read later
 
 
 _decoder = msgspec.msgpack.Decoder(SyncRequest)
