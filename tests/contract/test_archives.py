@@ -10,8 +10,9 @@ import pytest
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.errors import Conflict, RequestError, StoreUnavailable
 from mendflow.core.model.flow_files import FlowSource
+from mendflow.core.model.import_reports import AddedDocuments
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.views import AddedDocuments, JobQuery
+from mendflow.core.model.views import JobQuery
 from mendflow.core.recovery.patterns import JobPattern, Patterns
 from mendflow.services.api.archive.records import DocumentRecord
 from mendflow.services.cases.flow_file_store import FLOW_FILE_KIND

@@ -30,7 +30,7 @@ from mendflow.services.recovery.proxy.patterns import PATTERN_KIND
 from mendflow.services.recovery.rules.store import RULES_KIND
 from mendflow.services.recovery.sources import SOURCE_KIND
 from mendflow.services.recovery.unwinding import COMPENSATION_KIND
-from mendflow.services.retention.service import RULE_KIND
+from mendflow.services.retention.service import AUTOMATIC, RULE_KIND
 from mendflow.services.schedules.store import SCHEDULE_KIND
 from mendflow.services.scheduling.drained_pilots import DRAIN_KIND
 from mendflow.services.scheduling.pilot_owners import OWNER_KIND
@@ -107,6 +107,21 @@ async def test_a_server_starts_and_lists_beside_what_it_cannot_read(
             await domain.overview()
     told = [each.getMessage() for each in caplog.records if each.name == "mendflow.documents"]
     assert len(told) == 1 and told[0].startswith(f"the {kind} other cannot be read and is left out: "), told
+
+
+async def test_the_note_of_the_last_look_is_no_rule_of_retention(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = MemoryStore()
+    await store.open()
+    await done(store, Put(RULE_KIND, AUTOMATIC, b'{"at":1}', 0))
+    server = server_on(store, tmp_path)
+    await server.open()
+    try:
+        assert await Domain(server).retention_rules() == []
+    finally:
+        await server.close()
+    assert "cannot be read" not in caplog.text
 
 
 def flow(name: str = "f") -> Flow:

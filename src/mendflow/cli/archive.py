@@ -14,8 +14,8 @@ from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
 from mendflow.client.files import cases_begun_by_messages, omitted_cases
 from mendflow.core.model.errors import InvalidRequest, NotFound
+from mendflow.core.model.import_reports import AddedDocuments, ImportReport
 from mendflow.core.model.rules import DEFAULT_RULES, DEFAULT_RULES_WORDS
-from mendflow.core.model.views import AddedDocuments, ImportReport
 from mendflow.pages.formatting import count_text, size_text
 
 app = typer.Typer()

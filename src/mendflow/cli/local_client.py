@@ -19,12 +19,13 @@ import msgspec
 from mendflow.client.client import Client
 from mendflow.client.files import clone_file, content_of, write_archive, write_file
 from mendflow.core.model.errors import InvalidRequest, NotFound, TemporarilyUnavailable
+from mendflow.core.model.import_reports import ImportReport
 from mendflow.core.model.parameters import LongLimit
 from mendflow.core.model.principals import account_teller
 from mendflow.core.model.sessions import Identity
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import CASE_END_STATES, CaseQuery, ChangeEvent, ChangeKind, ImportReport
+from mendflow.core.model.views import CASE_END_STATES, CaseQuery, ChangeEvent, ChangeKind
 from mendflow.lazy import LazyModule, lazy_pattern
 from mendflow.local_accounts import account_name
 from mendflow.operations.arguments import check_value

@@ -27,6 +27,7 @@ from mendflow.core.model.alerts import Notification
 from mendflow.core.model.engine_views import EventAnswer
 from mendflow.core.model.errors import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.ids import ONE_REQUEST
+from mendflow.core.model.import_reports import ImportReport
 from mendflow.core.model.repair import ExceptionEvent
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
@@ -37,7 +38,6 @@ from mendflow.core.model.views import (
     ChangeEvent,
     ChangeKind,
     CountsView,
-    ImportReport,
     ItemView,
     JobQuery,
     JobView,

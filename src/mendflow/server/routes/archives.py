@@ -8,7 +8,7 @@ from litestar.params import QueryParameter
 from litestar.response import Stream
 
 from mendflow.core.model.errors import InvalidRequest
-from mendflow.core.model.views import ImportReport
+from mendflow.core.model.import_reports import ImportReport
 from mendflow.server.request_body import body_chunks
 from mendflow.server.routes.files import BytesMax
 from mendflow.server.routes.parameters import Condition, TheCaller, TheDomain

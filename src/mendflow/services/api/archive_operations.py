@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from mendflow.core.model.import_reports import ImportReport
 from mendflow.core.model.principals import EVERYTHING, Sight
-from mendflow.core.model.views import CaseQuery, ImportReport
+from mendflow.core.model.views import CaseQuery
 from mendflow.lazy import LazyModule
 from mendflow.services.api.seen_cornerstones import SeenCornerstones
 from mendflow.services.api.view_operations import ViewOperations

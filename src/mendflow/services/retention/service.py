@@ -29,7 +29,7 @@ from mendflow.services.base.contracts import Clock, FileStore
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
-from mendflow.services.base.readable_documents import demand_readable, readable_by_id
+from mendflow.services.base.readable_documents import demand_readable, readable
 from mendflow.services.base.responsibility import Responsibility
 from mendflow.services.retention.case_remover import is_live
 from mendflow.services.retention.pruned_cases import RUN_KIND, PrunedCases, PrunedDocument
@@ -199,8 +199,8 @@ class Retention:
     # Rules
 
     async def rules(self) -> list[RetentionRuleView]:
-        found = await readable_by_id(self._store.scan(RULE_KIND), _decode_rule)
-        return [rule for id, rule in found.items() if id != AUTOMATIC]
+        found = [each async for each in self._store.scan(RULE_KIND) if each.id != AUTOMATIC]
+        return readable(found, _decode_rule)
 
     async def put_rule(self, rule: RetentionRule, *, who: str) -> RetentionRuleView:
         demand_conditions([rule])

@@ -14,8 +14,8 @@ from mendflow.core.engine import Replay, decide
 from mendflow.core.engine.messages import Event, Suspend
 from mendflow.core.model.errors import Conflict
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.import_reports import AddedDocuments, ImportReport
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.views import AddedDocuments, ImportReport
 from mendflow.core.scheduling import job_events
 from mendflow.core.scheduling import jobs as job_lifecycle
 from mendflow.services.api.archive.checking import Inventory, TreeContents

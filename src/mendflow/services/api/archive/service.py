@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.core.model.errors import Conflict, TemporarilyUnavailable, WrongServer
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.views import ImportReport
+from mendflow.core.model.import_reports import ImportReport
 from mendflow.services.api.archive.checking import check_archive
 from mendflow.services.api.archive.exporting import Exporter, ShownRules
 from mendflow.services.api.archive.importing import Importer
