@@ -130,7 +130,7 @@ async def test_an_exlet_that_never_helped_has_failed_and_the_case_says_what_was_
     repair = node(await world.domain.case_graph(case), "exlet:a:again")
     assert (repair.counts, repair.state, repair.note) == ({"failed": 2}, "failed", "2 failed")
     facts = " ".join((await world.domain.why(case)).facts)
-    assert "tells what rules did in vain" in facts and "offers a rule" not in facts
+    assert "tells what rules did in vain" in facts and "teach a rule" not in facts
 
 
 async def test_an_open_user_task_waits_for_a_person_also_inside_a_call(world: World) -> None:  # UI-1

@@ -99,6 +99,19 @@ def test_what_was_done_to_the_tasks_of_a_case_is_found_by_the_case(
     expect(table).to_contain_text(digest)
 
 
+def test_an_alert_is_acknowledged_on_home(page: Page, server: WebServer) -> None:  # UI-1
+    server.deploy("grind", CRUNCH.replace("crunch", "grind"))
+    case = server.client.start("grind", {"n": 1}).id
+    server.wait_for("/alerts", lambda alerts: any(each["case"] == case for each in alerts))
+    page.goto("/")
+    row = page.get_by_role("list", name="Alerts").get_by_role("listitem").filter(has_text=case)
+    expect(row.locator('[data-icon="failures"]')).to_have_text("warning")
+    row.get_by_role("button", name="I have seen it").click()
+    expect(row).to_contain_text("seen by")
+    expect(row.get_by_role("button", name="I have seen it")).to_have_count(0)
+    server.client.cancel(case)
+
+
 def test_an_alert_is_acknowledged(page: Page, held: str) -> None:
     page.goto("/administration?view=alerts")
     row = page.get_by_role("list", name="Alerts").get_by_role("listitem").filter(has_text=held)

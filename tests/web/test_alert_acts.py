@@ -53,9 +53,13 @@ def test_ui_1_a_reason_has_buttons_where_a_terminal_has_commands(recovery: WebSe
         why.get_by_role("link", name="Its cause in Failures").click()
         expect(page).to_have_url(re.compile(f"/failures/{group}"))
         page.goto(f"/cases/{case}")
-        why.get_by_role("button", name="Resume").click()
-        confirm(page, "Resume")
-        expect(page.locator("main")).to_contain_text("completed")
+        expect(why).to_contain_text("“Try again” tries it again as it is")  # the page has the button
+        expect(page.get_by_role("button", name="Resume")).to_have_count(0)
+        page.goto(f"/cases?at={case}")
+        why.get_by_role("button", name="Try again").click()
+        expect(page.get_by_role("dialog")).to_contain_text("is tried again as it is")
+        confirm(page, "Try again")
+        assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
         page.goto(f"/cases/{other}")
         page.get_by_role("region", name=f"Why {other}").get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("dialog")).to_contain_text("without handlers")

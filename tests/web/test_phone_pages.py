@@ -72,3 +72,28 @@ def test_each_attempt_is_told_whole_on_a_phone(server: WebServer, phone: Page) -
     expect(attempts).to_be_visible()
     sizes = attempts.evaluate("each => [each.scrollWidth, each.parentElement.clientWidth]")
     assert sizes[0] <= sizes[1], "it is cut off"
+
+
+WORDY = """
+name: wordy
+jobs:
+  talk:
+    retries: 0
+    run: for i in $(seq 40); do echo "line $i says what a line of this kind has to say of it"; done; exit 3
+"""
+
+
+def test_no_line_of_what_was_printed_last_is_cut_on_a_phone(server: WebServer, phone: Page) -> None:
+    server.deploy("wordy", WORDY)
+    phone.goto(f"/cases/{server.ended('wordy')}?view=items&item=talk")
+    shown = phone.get_by_role("region", name="End of the log of")
+    expect(shown.first).to_be_visible()
+    cut, scrolled = shown.first.evaluate(
+        """pre => {
+            const line = parseFloat(getComputedStyle(pre).lineHeight);
+            const top = pre.scrollTop / line;
+            const padding = parseFloat(getComputedStyle(pre).paddingTop);
+            return [Math.abs(top - Math.round(top)) + padding, pre.scrollTop];
+        }"""
+    )
+    assert scrolled > 0 and cut < 0.1

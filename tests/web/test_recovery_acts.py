@@ -321,3 +321,19 @@ def test_an_item_that_is_held_is_found_for_a_person_and_tried_again(recovery: We
     acts.get_by_role("button", name="Try again").click()
     confirm(page, "Try again")
     assert recovery.client.wait(case, timeout_s=PATIENCE_S).status == "completed"
+
+
+def test_a_cause_for_which_a_rule_is_in_force_asks_for_no_other(recovery: WebServer, page: Page) -> None:
+    passing_trouble(recovery, "neap", "the neap tide left the boat aground", code=33)
+    group, (case,) = fail(recovery, "neap", "A")
+    page.goto(f"/cases/{case}")
+    why = page.get_by_role("region", name=f"Why {case}")
+    expect(why).to_contain_text("Its cause in Failures is where you can teach a rule, Apply the rules applies those")
+    page.goto(f"/failures/{group}")
+    rules = page.locator(".group-rules")
+    expect(rules).to_contain_text("none holds")
+    expect(rules.get_by_role("link", name="choose a repair")).to_be_visible()
+    recovery.ask("POST", "/rule-drafts", {"condition": "fault.exit_code == 33", "exlet": "later", "group": group})
+    page.reload()
+    expect(rules).to_contain_text("would do later")
+    expect(rules.get_by_role("link", name="choose a repair")).to_have_count(0)

@@ -73,7 +73,7 @@ def test_a_repair_that_does_not_help_is_followed_to_its_end(recovery: WebServer,
         expect(tried).to_contain_text(
             "Rule 1 for align of vain (mkdir-then-re-submit) was tried 3 times and did not help."
         )
-        expect(page.get_by_text("offers a rule")).to_have_count(0)
+        expect(page.get_by_text("teach a rule")).to_have_count(0)
         expect(page.get_by_text("tells what rules did in vain")).to_be_visible()
     nodes = recovery.ask("GET", f"/cases/{cases[0]}/graph")["nodes"]
     assert [node["state"] for node in nodes if node["id"] == "exlet:align:mkdir-then-re-submit"] == ["failed"]

@@ -241,7 +241,7 @@ def test_what_home_counts_is_what_its_links_show(browser: Browser, tmp_path: Pat
         page = context.page()
         page.goto("/")
         running = page.get_by_role("link", name=re.compile("^Cases running"))
-        expect(running).to_contain_text("1 more waits for a person")
+        expect(running).to_contain_text("and 1 that waits for a person")
         expect(running.locator(".tile-count")).to_have_text("0")
         expect(page.get_by_text("user task that nobody has claimed", exact=True)).to_be_visible()
         slots = page.get_by_role("img", name=re.compile("^Slots: 0 of"))

@@ -222,3 +222,24 @@ def test_what_is_shown_is_in_the_address(page: Page, asked: CaseId) -> None:
     expect(page.get_by_role("link", name="Ended")).to_have_attribute("aria-current", "page")
     page.go_back()
     expect(page.get_by_text("May the letter go out?").first).to_be_visible()
+
+
+REPORT = """
+name: report
+jobs:
+  write: {run: echo "all is well" > report.txt, files: report.txt}
+  publish: {needs: write, user-task: Publish the report?, role: editor}
+"""
+
+
+def test_on_a_phone_what_is_judged_stands_above_the_answer(phone: Page, letters: WebServer) -> None:
+    letters.deploy("report", REPORT)
+    case = letters.begin("report")
+    [task] = letters.wait_for(f"/worklist?case={case}", bool)
+    phone.goto(f"/worklist/{task['id']}")
+    report, answer = phone.get_by_text("report.txt"), phone.get_by_role("button", name="Approve")
+    expect(report.first).to_be_visible()
+    places = [each.bounding_box() for each in (report.first, answer)]
+    assert places[0] is not None and places[1] is not None
+    assert places[0]["y"] < places[1]["y"]
+    letters.client.cancel(case)

@@ -18,6 +18,13 @@ describe("commands in the server's sentences", () => {
     expect(where(actionFor("mendflow rerun night-7f3k --from-failed", about))).toEqual(["rerun", "Run again from what failed: night-7f3k"]);
     expect(where(actionFor("mendflow rules levels drain 2"))).toEqual(["drain", "Try now"]);
   });
+  it("have the name of the act that the page has for a case that is held", () => {
+    const about = { subject: "night-7f3k", held: true };
+    const action = actionFor("mendflow resume night-7f3k", about);
+    expect(where(action)).toEqual(["resume", "Try again: night-7f3k"]);
+    expect(action?.kind === "request" && action.will).toContain("is tried again as it is");
+    expect(where(actionFor("mendflow resume night-7f3k align[3]", about))).toEqual(["resume", "Resume align[3]"]);
+  });
   it("that a job has printed are no acts on other cases", () => {
     expect(actionFor("mendflow cancel other-1a2b", { subject: "night-7f3k" })).toBeNull();
     expect(actionFor("mendflow resume other-1a2b")).toBeNull();

@@ -15,7 +15,8 @@ def show_held(waiting: Sequence[DecisionView]) -> None:
     case = str(waiting[0].case) if len({each.case for each in waiting}) == 1 else "CASE"
     group = failed[0].group if failed and len({each.group for each in failed}) == 1 else "GROUP"
     if failed:
-        say(f"  mendflow failures show {group} offers a rule; mendflow rules apply {group} applies rules to all of it")
+        say(f"  mendflow failures show {group} is where you can teach a rule")
+        say(f"  mendflow rules apply {group} applies the rules that there are to all of it")
         say(f"  mendflow resume {case} tries again what failed, as it is")
     say(f"  mendflow mend {case} --exlet EXLET mends it on the spot; mendflow cancel {case} ends it")
 

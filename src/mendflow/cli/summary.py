@@ -114,7 +114,7 @@ def print_held(case: CaseView, *, json: bool) -> ExitCode:
         print_json(case)
     else:
         say(Text.assemble((str(case.id), "bold"), " is ", ("held", STYLES["held"]), f": {', '.join(case.held)} failed"))
-        say(f"  mendflow why {case.id} says why; mendflow failures offers a rule")
+        say(f"  mendflow why {case.id} says why; mendflow failures is where you can teach a rule")
         say(f"  then mendflow resume {case.id} tries it again, and mendflow cancel {case.id} ends it")
     return ExitCode.CASE_FAILED
 

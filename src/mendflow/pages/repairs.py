@@ -105,7 +105,7 @@ def _facts(decision: DecisionView, cost: Cost) -> str:
 
 
 def _reason(decision: DecisionView) -> str:
-    """Why this was done, in the words of the rule's author; and if nothing was, what offers a rule."""
+    """Why this was done, in the words of the rule's author; and if nothing was, where one can be taught."""
     if decision.reason and decision.exlet:
         return f"<p>{_text(decision.reason, 600)}</p>"
     if decision.exlet or decision.retries == "left" or not decision.group:

@@ -14,6 +14,8 @@ export interface About {
   group?: string;
   /** The failure itself, of those of that cause. */
   decision?: string;
+  /** Something in the case failed and waits for a person: who lets it go on has that tried again. */
+  held?: boolean;
   /** What stands beside it as a button: the sentence only names that. */
   offered?: string;
   /** The items that it names. */
@@ -51,7 +53,8 @@ function resume([id, item]: string[], about: About): Action | null {
   const subject = id ?? about.subject ?? "";
   if (!isAbout(subject, about)) return null;
   const named = item ?? (id ? undefined : /^[^:/]*:(.*)$/s.exec(subject)?.[1]);
-  return named ? resumeItem(caseOf(subject), named) : caseAction("resume", caseOf(subject));
+  if (named) return resumeItem(caseOf(subject), named);
+  return caseAction(about.held ? "try-again" : "resume", caseOf(subject));
 }
 
 const COMMANDS = [

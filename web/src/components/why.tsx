@@ -17,7 +17,7 @@ export function Why({ subject, facts = 6, offered }: { subject: string; facts?: 
   if (!query.data) return <Loading lines={2} label="Why" />;
   const why = query.data;
   const failure = why.repairs?.find((each) => each.state === "waiting" && each.group) ?? why.repairs?.find((each) => each.group);
-  const about = { subject, group: failure?.group, decision: failure?.id, offered, named: { case: caseOf(subject), items: why.items ?? {} } };
+  const about = { subject, group: failure?.group, decision: failure?.id, held: why.state === "held", offered, named: { case: caseOf(subject), items: why.items ?? {} } };
   const isRetried = why.until > 0;
   return (
     <section className="why" aria-label={`Why ${subject}`}>

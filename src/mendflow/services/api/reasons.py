@@ -159,6 +159,7 @@ def why_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Reason:
     )
 
 
+CAN_TEACH = "is where you can teach a rule"
 _AUXILIARY_VERBS = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "cached": "was"}
 
 
@@ -240,7 +241,7 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
             *(fact for fact in told.facts if fact.partition(": it failed: ")[0] not in named),
         ]
     if told.state == "failed" and newest is not None and newest.job and told.subject == newest.case:
-        offers = "tells what rules did in vain" if newest.tried else "offers a rule"
+        offers = "tells what rules did in vain" if newest.tried else CAN_TEACH
         rule = f"`mendflow failures show {newest.group}` {offers}"
         failed_only = f"`mendflow rerun {newest.case} --from-failed` runs what did not succeed"
         again = f"`mendflow rerun {newest.case}` runs it again" if undone else failed_only
@@ -264,7 +265,7 @@ def with_repairs(told: Reason, repairs: Sequence[DecisionView], undone: Sequence
 def _choice_sentence(waits: DecisionView) -> str:
     return (
         f"{waits.shown} waits for a worklet: {waits.note}; `mendflow mend {waits.about} --exlet FLOW` chooses one,"
-        f" `mendflow failures show {waits.group}` offers a rule"
+        f" `mendflow failures show {waits.group}` {CAN_TEACH}"
     )
 
 
@@ -277,7 +278,8 @@ def _ways_on(held: DecisionView) -> list[str]:
     """What a person can do about a case that is held."""
     return [
         f"`mendflow resume {held.about}` tries it again as it is, `mendflow cancel {held.about}` ends the case",
-        f"`mendflow failures show {held.group}` offers a rule, `mendflow rules apply {held.group}` applies it",
+        f"`mendflow failures show {held.group}` {CAN_TEACH}, `mendflow rules apply {held.group}` applies those that"
+        " there are",
         f"`mendflow mend {held.about} --exlet EXLET` mends it on the spot",
     ]
 

@@ -131,8 +131,8 @@ def held_finding(held: UnhandledFailure) -> AlertFinding:
         subject=held.subject,
         episode=str(held.since),
         sentence=f"{held.case} is held: {what} failed and {held.tried or NOT_TAKEN_UP}: {held.message}. `mendflow"
-        f" failures` offers a rule; `mendflow resume {held.case}` tries it again, `mendflow cancel {held.case}`"
-        " ends it",
+        f" failures` is where you can teach a rule; `mendflow resume {held.case}` tries it again, `mendflow cancel"
+        f" {held.case}` ends it",
         case=held.case,
         item=held.item,
         group=held.group,

@@ -21,8 +21,8 @@ type Brick = Pick<PrimitiveView, "primitive" | "about"> & { schema: Record<strin
 
 /** What each does, in the words in which people look for it, and in the order in which they need it. One that is not here comes
  * last, in the words of the server. */
-const WORDS: Record<string, string> = {
-  "re-submit": "Run the job again, as it is or with more memory or time, other variables (env), another pilot or command.",
+export const WORDS: Readonly<Record<string, string>> = {
+  "re-submit": "Run the job again, as it is or with more memory or time, other variables (env), another pilot.",
   "retry-later": "Run the job again later, with the others that wait.",
   run: "A shell script or program of your own, run as a job before the next step: make what is missing, then run again.",
   restart: "Run the item again, with the data that it began with.",

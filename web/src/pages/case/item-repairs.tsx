@@ -50,13 +50,18 @@ function RepairText({ decision }: { decision: DecisionView }) {
   return (
     <>
       <p>
-        <DecidedBy decision={decision} /> did <strong>{decision.exlet}</strong>: {cameOf(decision)} <span className="muted"><Time at={decision.at} /></span>
+        <DecidedBy decision={decision} /> did <strong>{decision.exlet}</strong>: {cameOf(decision)} <span className="muted"><RepairTime decision={decision} /></span>
       </p>
       <About decision={decision} />
       <DoneByHand decision={decision} />
       {decision.result === "told" && <WhereTold />}
     </>
   );
+}
+
+/** When it came to that, which a repair by hand does long after the failure. */
+export function RepairTime({ decision }: { decision: Pick<DecisionView, "at" | "ended_at"> }) {
+  return decision.ended_at ? <Time at={decision.ended_at} /> : <>for what failed <Time at={decision.at} /></>;
 }
 
 export function DecidedBy({ decision }: { decision: DecisionView }) {

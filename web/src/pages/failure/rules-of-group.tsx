@@ -23,10 +23,12 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
   const mayEvaluate = useMay("evaluate_rules");
   const isDecided = group.rejected === group.count;
   const best = view.candidates[0]?.condition;
+  const asked = useWouldDo(mayEvaluate && !isDecided ? decision : undefined);
+  const isTaught = group.handled.some((each) => each.rules && !each.passive && each.exlet) || Boolean(asked.data?.conclusion?.exlet);
   return (
     <Panel title="Rules" className="group-rules">
       <div className="stack">
-        {!isDecided && !group.handled.some((each) => each.rules && !each.passive && each.exlet) && <p className="when-then">
+        {!isDecided && !isTaught && !asked.isLoading && <p className="when-then">
           <span className="muted">When</span> {best ? <code>{best}</code> : "…"} <span className="muted">then</span>{" "}
           {mayTeach ? (
             <Link to="/failures/$group/teach" params={{ group: group.id }} search={{ term: best }}>choose a repair</Link>
@@ -59,7 +61,7 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
         {mayEvaluate && decision && !isDecided && (
           <section className="stack tight">
             <h3>What the rules would do now</h3>
-            <WouldDo decision={decision} />
+            <WouldDo said={asked} />
           </section>
         )}
       </div>
@@ -67,9 +69,13 @@ export function RulesOfGroup({ view, decision, mayTeach }: { view: FailureView; 
   );
 }
 
-function WouldDo({ decision }: { decision: DecisionView }) {
-  const set = useQuery(ruleSetQuery(decision.flow));
-  const said = useQuery({ ...conclusionQuery(decision.flow, decision.id, set.data?.version ?? 0), enabled: set.isSuccess });
+/** What the rules, as they are now, say about a failure. */
+function useWouldDo(decision: DecisionView | undefined) {
+  const set = useQuery({ ...ruleSetQuery(decision?.flow ?? ""), enabled: decision !== undefined });
+  return useQuery({ ...conclusionQuery(decision?.flow ?? "", decision?.id ?? "", set.data?.version ?? 0), enabled: decision !== undefined && set.isSuccess });
+}
+
+function WouldDo({ said }: { said: ReturnType<typeof useWouldDo> }) {
   return (
     <Loaded query={said} lines={1}>
       {({ conclusion, trail, trials }) => (

@@ -3,6 +3,7 @@ import { Link, type LinkProps } from "@tanstack/react-router";
 import { actionsOf } from "@/components/alert-actions";
 import { withoutCommands } from "@/components/commands";
 import { ActionRow, Sentence } from "@/components/action-buttons";
+import { AlertBadge, AlertSeen, unseenFirst } from "@/components/alert-marks";
 import { AlertedInputs, CasesOfAlerts } from "@/components/alerted-inputs";
 import { OthersOfCause } from "@/components/others-of-cause";
 import { number, percent, plural } from "@/components/format";
@@ -189,17 +190,20 @@ export function AlertsPanel({ overview }: { overview: Overview }) {
     <Panel title="Alerts" className="flush" actions={<Link to="/administration" search={{ view: "alerts" }}>All alerts</Link>}>
       {alerts.length === 0 && <p className="panel-note muted">Nothing needs attention.</p>}
       <CasesOfAlerts alerts={alerts}>
-        <ul className="rows">
-          {alerts.slice(0, 6).map((alert) => (
-            <li key={alert.id} className="home-alert">
-              <StateBadge state={alert.severity === "critical" ? "failed" : alert.severity === "warning" ? "repairing" : "ready"} word={alert.severity} />
+        <ul className="rows" aria-label="Alerts">
+          {unseenFirst(alerts).slice(0, 6).map((alert) => (
+            <li key={alert.id} className="home-alert" data-seen={alert.acknowledged_at > 0 || undefined}>
+              <AlertBadge severity={alert.severity} />
               <div className="home-alert-text">
                 <p title={withoutCommands(alert.sentence)}><Sentence text={withoutCommands(alert.sentence)} /></p>
                 <AlertedInputs alert={alert} />
                 <OthersOfCause alert={alert} />
                 <ActionRow actions={actionsOf(alert).filter((each) => each.kind === "link" || !each.danger)} label={`What can be done: ${alert.subject}`} />
               </div>
-              <span className="muted"><Time at={alert.raised_at} /></span>
+              <span className="alert-times">
+                <Time at={alert.raised_at} />
+                <AlertSeen alert={alert} />
+              </span>
             </li>
           ))}
         </ul>

@@ -29,6 +29,11 @@ function Tile(props: { state: State; title: string; count: number; link: LinkPro
 const span = "in the last 24 hours";
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
 
+/** Below the number of those that run, which those that wait for a person are not in: they run no less, and were started, too. */
+export function runningNote(started: number, forPerson: number): string {
+  return `${forPerson ? `and ${plural(forPerson, "that waits", "that wait")} for a person; ` : ""}${plural(started, "case")} started ${span}`;
+}
+
 export function Tiles({ overview }: { overview: Overview }) {
   const { cases, jobs, per_hour: hours } = overview;
   const inADay = { ended: "between" as const, endedFrom: fieldTime(overview.since) };
@@ -41,7 +46,7 @@ export function Tiles({ overview }: { overview: Overview }) {
   const forPerson = useQuery(runningForPersonQuery).data?.counts[""] ?? 0;
   return (
     <div className="tiles">
-      <Tile state="running" title="Cases running" count={Math.max(0, (cases["running"] ?? 0) - forPerson)} link={{ to: "/cases", search: { status: "running" } }} note={`${plural(sum(hours.started), "case")} started ${span}${forPerson ? `; ${plural(forPerson, "more waits", "more wait")} for a person` : ""}`}>
+      <Tile state="running" title="Cases running" count={Math.max(0, (cases["running"] ?? 0) - forPerson)} link={{ to: "/cases", search: { status: "running" } }} note={runningNote(sum(hours.started), forPerson)}>
         <Sparkline values={hours.started} label="Started, by the hour" tone="running" />
       </Tile>
       <Tile state="failed" title="Cases failed" count={sum(hours.failed)} link={{ to: "/cases", search: { status: "failed", ...inADay } }} note={`${span}; ${number(cases["failed"] ?? 0)} in all`} hint={besides("failed")}>

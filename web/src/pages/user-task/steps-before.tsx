@@ -26,7 +26,7 @@ export function StepsBefore({ caseId, item }: { caseId: string; item: string }) 
   const items = useQueries({ queries: before.map((each) => itemQuery(caseId, each)) });
   const gave = items.flatMap((each) => (each.data && (isThere(each.data.outputs) || isThere(each.data.files)) ? [each.data] : []));
   return gave.map((each) => (
-    <section key={each.item} className="stack" aria-label={`What ${each.item} gave`}>
+    <section key={each.item} className="stack task-about" aria-label={`What ${each.item} gave`}>
       {isThere(each.outputs) && (
         <Panel title={<Link to="/cases/$case" params={{ case: caseId }} search={{ view: "items", item: each.item }}>What {each.item} gave</Link>}>
           <JsonTree value={each.outputs} label={`Outputs of ${each.item}`} open={1} of={caseId} />
