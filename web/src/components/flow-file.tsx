@@ -1,6 +1,7 @@
 /** The file that a flow was read from, as it was sent but for passwords: with its comments, line numbers, and a button that copies it. */
 import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
+import type { ReactNode } from "react";
 import type { Schemas } from "@/api/client";
 import type { caseFlowFileQuery, flowFileQuery } from "@/api/queries";
 import { CodeView } from "./code-view";
@@ -11,7 +12,8 @@ import { Panel } from "./page";
 import { EmptyState, Loaded } from "./states-of-page";
 import { Time } from "./time";
 
-export default function FlowFile({ query }: { query: ReturnType<typeof flowFileQuery> | ReturnType<typeof caseFlowFileQuery> }) {
+/** `edit` is the way to edit a file of that name. */
+export default function FlowFile({ query, edit }: { query: ReturnType<typeof flowFileQuery> | ReturnType<typeof caseFlowFileQuery>; edit?: (file: string) => ReactNode }) {
   const found = useQuery(query as ReturnType<typeof flowFileQuery>);
   return (
     <Loaded query={found} lines={8}>
@@ -27,6 +29,7 @@ export default function FlowFile({ query }: { query: ReturnType<typeof flowFileQ
                   <Time at={file.at ?? 0} />
                 </span>
                 <CopyButton text={file.text} label="Copy the file" />
+                {edit?.(file.file ?? "")}
               </>
             }
             className="flush"

@@ -25,6 +25,7 @@ import { WaitsForPerson } from "@/components/task-link";
 import { Duration, Time } from "@/components/time";
 import { Why } from "@/components/why";
 import { standsStill } from "../cases/waiting-reasons";
+import { EditFlow } from "./edit-flow";
 import { exletOfNode } from "./queries";
 import { VIEWS, type View } from "./search";
 import { TeachAct, useFailuresToTeach } from "./to-teach";
@@ -155,7 +156,7 @@ export default function CasePage() {
           {view === "data" && <DataView view={data} />}
           {view === "messages" && <MessagesView id={data.id} />}
           {view === "compare" && <CompareView view={data} />}
-          {view === "file" && <FlowFile query={caseFlowFileQuery(data.id)} />}
+          {view === "file" && <FlowFile query={caseFlowFileQuery(data.id)} edit={(file) => <EditFlow view={data} file={file} />} />}
         </Suspense>
       </WithDetails>
     </Page>

@@ -161,7 +161,7 @@ export function FlowEditor({ name, version = 0, before = {}, onWritten, onDeploy
         {refused !== null && <ErrorState error={refused} compact />}
       </Panel>
       {found && (found.beside ?? NONE).length > 0 && (
-        <FilesBeside beside={found.beside ?? NONE} added={added} before={`version ${version}`} onAdd={add} />
+        <FilesBeside beside={found.beside ?? NONE} added={added} before={version ? `version ${version}` : "the case"} onAdd={add} />
       )}
       {found?.graph && found.graph.nodes.length > 0 && (
         <Panel title="What it would do" className="flush">

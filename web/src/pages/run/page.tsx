@@ -2,7 +2,7 @@
 import { personText } from "@/components/person-text";
 import { useQuery } from "@tanstack/react-query";
 import { getRouteApi, Link } from "@tanstack/react-router";
-import { flowsQuery, type FlowView } from "@/api/queries";
+import { caseFlowFileQuery, flowsQuery, type FlowView } from "@/api/queries";
 import { useMay } from "@/api/session";
 import { DataTable, type Column } from "@/components/data-table";
 import { Icon } from "@/components/icon";
@@ -10,13 +10,10 @@ import { Page } from "@/components/page";
 import { EmptyState, Loaded } from "@/components/states-of-page";
 import { Time } from "@/components/time";
 import { FlowEditor } from "../flow/flow-editor";
+import { matches } from "./matches";
 import "@/styles/resources.css";
 
 const route = getRouteApi("/run");
-
-function matches(view: FlowView, find: string): boolean {
-  return `${view.name} ${view.description} ${personText(view.deployed_by)}`.toLowerCase().includes(find.toLowerCase());
-}
 
 const COLUMNS: Column<FlowView>[] = [
   { id: "flow", narrow: 1, header: "Flow", width: "minmax(140px, 1.2fr)", value: (row) => row.name, cell: (row) => <Link to="/run/$flow" params={{ flow: row.name }}>{row.name}</Link> },
@@ -28,12 +25,23 @@ const COLUMNS: Column<FlowView>[] = [
   { id: "look", narrow: 1, header: "", width: "64px", cell: (row) => <Link to="/flows/$name" params={{ name: row.name }} aria-label={`Look at ${row.name}`}>Look</Link> },
 ];
 
+/** The file that a case was started with, to be edited and deployed. */
+function FlowOfCase({ id, onDeployed }: { id: string; onDeployed: (name: string) => void }) {
+  const query = useQuery(caseFlowFileQuery(id));
+  return (
+    <Page title={`The flow of ${id}`} crumbs={<Link to="/cases/$case" params={{ case: id }} search={{ view: "file" }}>{id}</Link>} lead="It begins with the file that the case was started with.">
+      <Loaded query={query} lines={8}>{(file) => <FlowEditor name={file.flow} before={file} onDeployed={onDeployed} />}</Loaded>
+    </Page>
+  );
+}
+
 export default function RunPage() {
-  const { find = "", write } = route.useSearch();
+  const { find = "", write, of_case: ofCase } = route.useSearch();
   const navigate = route.useNavigate();
   const mayDeploy = useMay("deploy");
   const query = useQuery(flowsQuery);
   const shown = ((query.data ?? []) as FlowView[]).filter((view) => matches(view, find));
+  if (write && ofCase) return <FlowOfCase id={ofCase} onDeployed={(name) => void navigate({ to: "/flows/$name", params: { name } })} />;
   if (write) {
     return (
       <Page title="New flow" crumbs={<Link to="/run">New run</Link>} lead="Paste a flow file, or write one. Problems are marked where they are.">
