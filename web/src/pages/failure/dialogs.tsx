@@ -12,6 +12,7 @@ import { askAPerson, decisionQuery, groupDecisionsQuery, mendOnce, ruleSetQuery,
 import { Loading } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
 import { Mending, type Ordered } from "./mending";
+import { skips, SkippedUses } from "./skipped-uses";
 
 const Composer = lazy(() => import("@/components/recovery/composer"));
 
@@ -118,6 +119,9 @@ export function MendOnceDialog(props: MendProps) {
             </Suspense>
           ) : (
             <RepairCards repairs={repairs} chosen={picked} onChoose={setPicked} />
+          )}
+          {(composed ? composed.steps.some((each) => each.do === "force-complete") : skips(repairs.find((each) => each.name === picked)?.flow ?? null)) && (
+            <SkippedUses case={props.at.case} task={props.at.task || props.at.item || ""} />
           )}
         </>
       ) : (
