@@ -29,6 +29,10 @@ WIDE += "  join: {needs: [part0, part1, part2, part3, part4, part5], run: echo 1
 """More side by side than a phone is wide."""
 
 
+INNER = "name: inner\njobs:\n  one: {run: echo 1}\n  two: {needs: one, run: echo 2}\n"
+OUTER = "name: outer\njobs:\n  first: {run: echo 0}\n  called: {needs: first, call: inner}\n"
+
+
 @pytest.fixture
 def phone(browser: Browser, server: WebServer) -> Iterator[Page]:
     with watched(browser, server.url, size=PHONE) as context:
@@ -146,3 +150,23 @@ def test_a_chain_is_a_straight_line_on_the_page_of_its_case_and_before_it_runs(s
     page.goto("/run/chain")
     expect(page.get_by_role("img", name="chain: a, b, c, d")).to_have_attribute("data-direction", "right")
     expect(page.locator(".flow-edge")).to_have_count(3)
+
+
+def test_ui_1_a_graph_that_was_only_clicked_in_is_fitted_to_its_frame(server: WebServer, page: Page) -> None:
+    server.deploy("inner", INNER)
+    server.deploy("outer", OUTER)
+    page.goto(f"/cases/{server.ended('outer')}")
+    card = page.locator('[data-node="first"]')
+    size = card.bounding_box()
+    assert size is not None
+    fitted = page.evaluate(DRAWN)
+    page.mouse.move(size["x"] + 100, size["y"] + 40)
+    page.mouse.down()
+    page.mouse.move(size["x"] + 102, size["y"] + 41)
+    page.wait_for_function(f"(before) => ({DRAWN})() !== before", arg=fitted)
+    page.mouse.up()
+    page.get_by_role("button", name="Fold called").click()
+    page.get_by_role("button", name="Unfold called").click()
+    page.wait_for_function(f"(before) => ({DRAWN})() === before", arg=fitted)  # a hand that trembles has not moved it
+    page.get_by_role("button", name="Zoom In").click()
+    page.wait_for_function(f"(before) => ({DRAWN})() !== before", arg=fitted)

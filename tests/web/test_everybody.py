@@ -35,6 +35,7 @@ def addresses(server: WebServer) -> Iterator[list[str]]:
         "/worklist",
         f"/worklist/{task}",
         "/run",
+        "/flows",
         "/run?write=true",
         "/run/survey",
         *(f"/flows/survey?view={view}" for view in ("drawing", "file", "model", "deployments", "edit")),

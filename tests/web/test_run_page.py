@@ -177,7 +177,7 @@ def test_files_beside_a_flow_are_added_and_kept_for_its_next_version(
     page.wait_for_url("**/run/simulated")
     page.goto("/flows/simulated?view=edit")
     expect(page.get_by_role("textbox", name="Flow file")).to_contain_text("name: simulated")
-    expect(page.get_by_role("main").get_by_role("link", name="New run")).to_be_visible()
+    expect(page.get_by_role("main").get_by_role("link", name="Flows")).to_be_visible()
     expect(beside).to_contain_text("kept from version 1")
     (tmp_path / "simulated.yaml").write_text(f"description: the next\n{SIMULATED}")
     page.get_by_label("Open a flow file").set_input_files(tmp_path / "simulated.yaml")
@@ -362,7 +362,7 @@ def test_a_flow_gets_a_next_version_and_is_removed(page: Page, server: WebServer
     page.get_by_role("button", name="Remove …").click()
     expect(page.get_by_role("dialog")).to_contain_text("Its cases stay")
     confirm(page, "Remove")
-    page.wait_for_url("**/run")
+    page.wait_for_url("**/flows")
     expect(page.get_by_role("link", name="brief", exact=True)).to_have_count(0)
 
 

@@ -3,7 +3,7 @@ import type { Me } from "@/api/session";
 import type { IconName } from "@/components/icon-paths";
 
 export interface NavigationEntry {
-  to: "/" | "/cases" | "/jobs" | "/failures" | "/rules" | "/proposals" | "/worklist" | "/run" | "/schedules" | "/data" | "/pilots" | "/sites" | "/domains" | "/administration" | "/help";
+  to: "/" | "/cases" | "/jobs" | "/failures" | "/rules" | "/proposals" | "/worklist" | "/run" | "/flows" | "/schedules" | "/data" | "/pilots" | "/sites" | "/domains" | "/administration" | "/help";
   name: string;
   icon: IconName;
   keys: string;
@@ -25,6 +25,7 @@ export const NAVIGATION: readonly (readonly NavigationEntry[])[] = [
     { to: "/proposals", name: "Proposals", icon: "proposals", keys: "g o" },
   ],
   [
+    { to: "/flows", name: "Flows", icon: "flow", keys: "g l" },
     { to: "/schedules", name: "Schedules", icon: "schedules", keys: "g s" },
     { to: "/data", name: "Data", icon: "data", keys: "g d" },
     { to: "/pilots", name: "Pilots", icon: "pilots", keys: "g p" },

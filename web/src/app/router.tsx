@@ -16,6 +16,7 @@ import { search as dataSearch } from "@/pages/data/search";
 import { search as failureSearch } from "@/pages/failure/search";
 import { search as failuresSearch } from "@/pages/failures/search";
 import { search as flowSearch } from "@/pages/flow/search";
+import { search as flowsSearch } from "@/pages/flows/search";
 import { search as helpSearch } from "@/pages/help/search";
 import { search as homeSearch } from "@/pages/home/search";
 import { search as jobsSearch } from "@/pages/jobs/search";
@@ -85,6 +86,7 @@ const routes = [
   createRoute({ getParentRoute: under, path: "/worklist/$case/$serial", validateSearch: userTaskSearch, component: lazyRouteComponent(() => import("@/pages/user-task/page")) }),
   createRoute({ getParentRoute: under, path: "/run", validateSearch: runSearch, component: lazyRouteComponent(() => import("@/pages/run/page")) }),
   createRoute({ getParentRoute: under, path: "/run/$flow", validateSearch: newRunSearch, component: lazyRouteComponent(() => import("@/pages/new-run/page")) }),
+  createRoute({ getParentRoute: under, path: "/flows", validateSearch: flowsSearch, component: lazyRouteComponent(() => import("@/pages/flows/page")) }),
   createRoute({ getParentRoute: under, path: "/flows/$name", validateSearch: flowSearch, component: lazyRouteComponent(() => import("@/pages/flow/page")) }),
   createRoute({ getParentRoute: under, path: "/schedules", validateSearch: schedulesSearch, component: lazyRouteComponent(() => import("@/pages/schedules/page")) }),
   createRoute({ getParentRoute: under, path: "/data", validateSearch: dataSearch, component: lazyRouteComponent(() => import("@/pages/data/page")) }),

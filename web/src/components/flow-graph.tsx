@@ -1,7 +1,7 @@
 /** A flow, or a case, as a graph. Loops are one node with counts; calls and exlets unfold in place. Nodes are placed anew
  * only when there are others; what changes while it runs is drawn where it stands. */
 import "@xyflow/react/dist/style.css";
-import { Background, BaseEdge, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type EdgeProps, type Node, type NodeProps } from "@xyflow/react";
+import { Background, BaseEdge, Controls, Handle, MarkerType, MiniMap, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore, type Edge, type EdgeProps, type Node, type NodeProps, type Viewport } from "@xyflow/react";
 import { createContext, memo, useCallback, useContext, useDeferredValue, useEffect, useLayoutEffect, useMemo, useRef, useState, type MouseEvent, type RefObject } from "react";
 import type { Schemas } from "@/api/client";
 import { stateOf } from "@/api/states";
@@ -9,7 +9,7 @@ import { TABLET_PX, useNarrow, usePhone } from "@/app/screen-widths";
 import { useTheme } from "@/app/theme";
 import { pathOf, type Point } from "./flow-layout";
 import { place, type Placed } from "./graph-layout";
-import { CARD, firstView, isTooLong, letPageScroll, placeNarrow, roomFor } from "./narrow-graph";
+import { CARD, firstView, isMoved, isTooLong, letPageScroll, placeNarrow, roomFor } from "./narrow-graph";
 import { number } from "./format";
 import { Icon } from "./icon";
 import { withoutTransitiveEdges } from "./transitive-edges";
@@ -159,6 +159,7 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
     [lines, routes],
   );
   const moved = useRef(false);
+  const began = useRef<Viewport>(undefined);
   const clicked = useCallback(
     (event: MouseEvent, { data }: Drawn) => {
       // Its buttons do their own.
@@ -200,8 +201,11 @@ export function FlowGraph(props: { graph: Graph; label: string; selected?: strin
             onlyRenderVisibleElements={nodes.length > 200}
             deleteKeyCode={null}
             onNodeClick={clicked}
-            onMove={(event) => {
-              if (event) moved.current = true;
+            onMoveStart={(event, view) => {
+              if (event) began.current = view;
+            }}
+            onMove={(event, view) => {
+              if (event && (!began.current || isMoved(began.current, view))) moved.current = true;
             }}
           >
             <KeepInSight nodes={nodes} selected={selected} moved={moved} />
@@ -229,8 +233,8 @@ function KeepInSight({ nodes, selected, moved }: { nodes: readonly Drawn[]; sele
   useLayoutEffect(() => {
     const was = before.current;
     if (!width) return;
-    const { view, height } = firstView(nodes, width, selected, down);
-    const shape = down ? `${height} ${view.zoom}` : nodes.map((each) => `${each.id} ${each.position.x} ${each.position.y} ${each.width} ${each.height}`).join("\n");
+    const { view } = firstView(nodes, width, selected, down);
+    const shape = nodes.map((each) => `${each.id} ${each.position.x} ${each.position.y} ${each.width} ${each.height}`).join("\n");
     const isWide = !was || Math.abs(was - width) >= (down ? 1 : 40);
     if (drawn.current === shape && !isWide) return;
     [before.current, drawn.current] = [width, shape];

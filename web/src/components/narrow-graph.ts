@@ -100,8 +100,22 @@ function startOf(room: number, from: number, size: number, zoom: number, shown: 
   return Math.max(end, Math.min(begin, room / 2 - (shown.from + shown.size / 2) * zoom));
 }
 
+/** So far a hand moves that only clicks. */
+const TREMBLE_PX = 6;
+
+interface View {
+  x: number;
+  y: number;
+  zoom: number;
+}
+
+/** Whether somebody has moved the graph, and not only clicked in it. */
+export function isMoved(from: View, to: View): boolean {
+  return from.zoom !== to.zoom || Math.hypot(to.x - from.x, to.y - from.y) > TREMBLE_PX;
+}
+
 /** A finger that moves up or down over the graph scrolls the page, as it does elsewhere; one that moves sideways, or two
- * fingers, move the graph. Also keeps whether the graph was moved by its buttons. */
+ * fingers, move the graph. Also keeps whether the graph was moved by its buttons; the one that shows all of it takes that back. */
 export function letPageScroll(board: HTMLElement, moved: RefObject<boolean>): () => void {
   let began: { x: number; y: number } | null = null;
   let whose: "page" | "graph" | "" = "";
@@ -119,7 +133,9 @@ export function letPageScroll(board: HTMLElement, moved: RefObject<boolean>): ()
     if (whose !== "graph") event.stopPropagation();
   };
   const pressed = ({ target }: Event) => {
-    if ((target as HTMLElement).closest(".react-flow__controls, .react-flow__minimap")) moved.current = true;
+    const place = target as HTMLElement;
+    if (place.closest(".react-flow__controls-fitview")) moved.current = false;
+    else if (place.closest(".react-flow__controls, .react-flow__minimap")) moved.current = true;
   };
   board.addEventListener("touchstart", down, { capture: true, passive: true });
   board.addEventListener("touchmove", move, { capture: true, passive: true });

@@ -73,13 +73,13 @@ function FlowViewPage({ view }: { view: FlowView }) {
       done: `${view.name} is removed`,
       onAct: async () => {
         await ask(api.DELETE("/api/v1/flows/{name}", { params: { path: { name: view.name } } }));
-        await navigate({ to: "/run" });
+        await navigate({ to: "/flows" });
       },
     });
   return (
     <Page
       title={view.name}
-      crumbs={<Link to="/run">New run</Link>}
+      crumbs={<Link to="/flows">Flows</Link>}
       lead={
         <>
           {view.description && <>{view.description} · </>}version {view.version}, deployed by {personText(view.deployed_by)} <Time at={view.deployed_at} />
@@ -123,7 +123,7 @@ export default function FlowPage() {
   const query = useQuery(flowQuery(name));
   if (query.data) return <FlowViewPage view={query.data as FlowView} />;
   return (
-    <Page title={name} crumbs={<Link to="/run">New run</Link>}>
+    <Page title={name} crumbs={<Link to="/flows">Flows</Link>}>
       <Loaded query={query} lines={6}>{() => null}</Loaded>
     </Page>
   );

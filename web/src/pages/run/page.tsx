@@ -57,7 +57,7 @@ export default function RunPage() {
   return (
     <Page
       title="New run"
-      lead="Pick a flow; then say its inputs, and start."
+      lead={<>Pick a flow; then say its inputs, and start. <Link to="/flows">Flows</Link> has their versions, and is where they are edited and removed.</>}
       fill
       actions={
         <>
