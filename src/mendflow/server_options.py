@@ -11,9 +11,11 @@ import msgspec
 from mendflow.address_guard import AddressGuard, AllowedAddress, is_loopback
 from mendflow.client import server_file
 from mendflow.core.model.alerts import MailOptions
+from mendflow.core.model.principals import account_teller
 from mendflow.core.model.projects import CASES_PER_START, LIVE_INPUTS_BYTES
 from mendflow.core.model.sources import SourceKind
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
+from mendflow.local_accounts import account_name
 from mendflow.services.observe.monitor_settings import MonitorSettings
 from mendflow.services.recovery.levels import DEFAULT_WAITS_MS
 from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS
@@ -70,6 +72,11 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
         False  # whether it takes flows until it is stopped; others do anyway, unless they are mostly for pilots
     )
     listen: bool = True  # whether it serves HTTP; on a store that others share it does anyway
+
+    @property
+    def teller(self) -> str:
+        """The account that runs it, as one who says where a case came from."""
+        return account_teller(account_name(os.geteuid()))
 
     @property
     def is_own(self) -> bool:

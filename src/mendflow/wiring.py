@@ -21,11 +21,9 @@ from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.errors import InvalidRequest, StoreUnavailable
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.principals import account_teller
 from mendflow.event_loop import relax_garbage_collection, run
 from mendflow.formats.shipped import default_patterns, default_rules
 from mendflow.lazy import LazyModule
-from mendflow.local_accounts import account_name
 from mendflow.log_lines import log_to_terminal
 from mendflow.server.domain_lines import HttpDomainLines
 from mendflow.server.soap.caller import HttpCaller
@@ -139,8 +137,7 @@ class RunningServer:
 
 
 def read_job(description: str, folder: Path | None, elements_max: int | None = None) -> Flow:
-    """The flow of a job description that a port received. Raises LongWork if it has more elements, each written out,
-    than `elements_max`."""
+    """The flow of a description that a port received. Raises LongWork if that has more than `elements_max` elements."""
     root = xml.parse(description, jsdl.RECEIVED)
     return jsdl.flow_of(root, jsdl.RECEIVED, folder, elements_max=elements_max)
 
@@ -296,7 +293,7 @@ def _build_server(
             reports=options.data / server_file.REPORTS,
             domain=options.domain,
             host=socket.gethostname(),
-            teller=account_teller(account_name(os.geteuid())),
+            teller=options.teller,
         ),
         version=VERSION,
         shipped=default_rules(),
