@@ -49,8 +49,15 @@ def changes_of(first: JobSpec, last: JobSpec, *, mask: Mask, shows_env: bool = T
     told += _assigned(changed if shows_env else redact(changed), mask)
     avoided = [host for host in after.avoid_hosts if host not in before.avoid_hosts]
     moved = [path for path, sources in last.replicas.items() if sources[:1] != first.replicas.get(path, ())[:1]]
-    told += [f"{path} from another place" for path in moved]
+    replaced = [path for path in first.inputs if _content(last, path) != _content(first, path)]
+    told += [f"another file as {path}" for path in replaced]
+    told += [f"{path} from another place" for path in moved if path not in replaced]
     return [*told, *(f"not on {host}" for host in avoided)]
+
+
+def _content(spec: JobSpec, path: str) -> str:
+    ref = spec.inputs.get(path)
+    return ref.sha256 if ref is not None else ""
 
 
 def _image(spec: JobSpec) -> str:

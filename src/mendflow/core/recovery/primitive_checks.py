@@ -62,7 +62,7 @@ _KINDS: Final[dict[str, tuple[Callable[[object], bool], str]]] = {
     "throw": (lambda value: isinstance(value, bool), "true or false"),
     "resources": (_map, "a map of resources"),
     "env": (_map, "a map of variables"),
-    "sources": (_map, "a map from files to their sources"),
+    "sources": (_map, "a map from inputs, by their paths, to other files: a path, lfn:/NAME or a URL"),
     "publish_to": (lambda value: isinstance(value, (str, dict)), "a URL, or a map from outputs to URLs"),
     "publish_on": (_text, "the name of a storage element"),
     "avoid_hosts": (lambda value: isinstance(value, (str, list, tuple)), "a list of hosts"),

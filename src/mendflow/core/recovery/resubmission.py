@@ -14,12 +14,13 @@ from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.faults import AttemptStage
 from mendflow.core.model.jobs import JobSpec, Limits, Outcome, Resources, from_source, sources_of
 from mendflow.core.model.units import duration_ms, size_bytes
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import FileRef, Value
 
 AMOUNT_MAX: Final = 2**53
 AMOUNTS: Final = ("cpus", "memory_bytes", "disk_bytes", "gpus", "wall_ms")
 NAMES: Final = ("site", "system", "machine")
 HOSTS: Final = ("hosts", "avoid_hosts")
+NO_FILES: Final[Mapping[str, FileRef]] = {}
 SETTABLE: Final = (*AMOUNTS, *NAMES, *HOSTS)
 
 
@@ -32,8 +33,11 @@ def with_changes(
     sources: Mapping[str, str],
     transfer: Mapping[str, Value],
     image: str = "",
+    files: Mapping[str, FileRef] = NO_FILES,
+    same_content: bool = True,
 ) -> JobSpec:
-    """The changed job. Hosts to avoid are added to those it avoids already, unless `resources` sets them. Raises
+    """The changed job. Hosts to avoid are added to those it avoids already, unless `resources` sets them. `files` take
+    the place of inputs. So does what a new source has, unless the same content is to come from there. Raises
     InvalidRequest for an invalid change."""
     needs = _needs(spec.resources, resources)
     if added := [host for host in avoid_hosts if host and host not in needs.avoid_hosts]:
@@ -41,12 +45,28 @@ def with_changes(
     env, transfer = {**spec.env, **env}, {**spec.transfer, **transfer}
     spec = replace(spec, resources=needs, env=env, transfer=transfer)
     spec = _in_image(spec, image) if image else spec
-    for path, source in sources.items():
+    for path in (*sources, *files):
         if not sources_of(spec, path):
             known = ", ".join(sorted(spec.inputs.keys() | spec.replicas.keys())) or "none"
             raise InvalidRequest(f"{spec.item} has no input {path}; its inputs are: {known}", field=f"sources.{path}")
-        spec = from_source(spec, path, source)
+    for path, source in sources.items():
+        if not same_content and path in spec.inputs and source not in sources_of(spec, path):
+            spec = replace(_without_input(spec, path), replicas={**spec.replicas, path: (source,)})
+        else:
+            spec = from_source(spec, path, source)
+    for path, file in files.items():
+        before = spec.inputs.get(path)
+        named = replace(file, name=file.name or (before.name if before is not None else path.rpartition("/")[2]))
+        spec = _without_input(spec, path)
+        spec = replace(spec, inputs={**spec.inputs, path: named})
     return spec
+
+
+def _without_input(spec: JobSpec, path: str) -> JobSpec:
+    """The job without what is known of an input: its digest would find the earlier content in a pilot's cache."""
+    inputs = {each: ref for each, ref in spec.inputs.items() if each != path}
+    replicas = {each: sources for each, sources in spec.replicas.items() if each != path}
+    return replace(spec, inputs=inputs, replicas=replicas)
 
 
 def _in_image(spec: JobSpec, image: str) -> JobSpec:

@@ -74,7 +74,8 @@ DEFAULT_TARGETS: Final = "The item unless given; `case`, `all-cases` of the same
 DURATION_KEYS: Final[Table] = {"wait": Key(MeasureShape("duration", "template"), "Wait this long before.")}
 SOURCE_KEYS: Final[Table] = {
     "sources": Key(
-        MapOf(TextShape("a path or URL")), "Other sources for input files, by their paths in the job's folder."
+        MapOf(TextShape("a path or URL")),
+        "Other files for inputs, by their paths in the job's folder: a path on the server, `lfn:/NAME`, a URL.",
     ),
 }
 CHANGES: Final[Table] = {

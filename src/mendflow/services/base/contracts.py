@@ -108,7 +108,8 @@ class MetaScheduler(Protocol):
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What changes in a job that is submitted again: resources by their names in Resources, environment, the image of
-    its container (`none`: it runs in none), hosts to avoid, another source for inputs by path, how files are
+    its container (`none`: it runs in none), hosts to avoid, another source for inputs by path, `files` that take the
+    place of inputs by path, how files are
     transferred (`transfer`, as in JobSpec), the domain to submit to (none: the same one; `.` is our own queue), how
     long to wait before, the retry level that it has been through. `restage`: its files are to be staged again. Where
     only the publishing of files has failed, `publish_to` are the URLs that outputs go to, by name, under "" that of the
@@ -119,6 +120,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     container: str = ""
     avoid_hosts: tuple[str, ...] = ()
     sources: dict[str, str] = {}
+    files: dict[str, FileRef] = {}
     transfer: dict[str, Value] = {}
     domain: str = ""
     wait_ms: int = 0
@@ -180,6 +182,10 @@ class MendableJobs(Protocol):
         """Report the failure to the flow after all."""
         ...
 
+    def newest_spec(self, id: JobId) -> JobSpec | None:
+        """The job as it was submitted last; None if the flow does not wait for such a job."""
+        ...
+
     def phase_of(self, id: JobId) -> str:
         """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow does
         not wait for such a job."""
@@ -191,6 +197,10 @@ class FileDemand(Protocol):
 
     async def demand_value(self, case: CaseId, value: Value) -> None:
         """Refuse a value of a case that refers to a file which did not come to it. Raises Forbidden."""
+        ...
+
+    def note_given(self, case: CaseId, files: Collection[FileRef]) -> None:
+        """A repair gives these files to the case. Its step tells of them when it is done: that is in the journals."""
         ...
 
 

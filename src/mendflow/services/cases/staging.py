@@ -196,6 +196,19 @@ class FileStaging:
         """A file that a flow in this folder names, stored."""
         return await self._file_of(source, folder, "")
 
+    async def give(self, case: CaseId, by: CaseId, source: str | FileRef, folder: str, project: str) -> FileRef:
+        """Give a file to a case in the name of the exlet `by`: a path that this server may read, a logical file, or a
+        stored one that has come to the exlet. Raises RequestError where it cannot be given."""
+        if isinstance(source, str):
+            found = await self._file_of(source, folder, project)
+        else:
+            found = source
+            await self._files_of_case().demand_value(by, source.as_value())
+            if flaw := await self._file_store.stored_flaw(source.sha256):
+                raise NotFound(flaw)
+        self._files_of_case().note_given(case, [found])
+        return found
+
     async def _fetch(self, name: str, source: str, folder: str, project: str) -> FileRef:
         try:
             return await self._file_of(source, folder, project)

@@ -132,6 +132,9 @@ class FileOrigins:
             await self._demand_files(case, found)
             await self._demand_inside(case, spilled_in_value(value))
 
+    def note_given(self, case: CaseId, files: Collection[FileRef]) -> None:
+        self._remember(first_case_of(case), _keys_of_outcome(Outcome(files={each.sha256: each for each in files})))
+
     async def _demand_inside(self, case: CaseId, digests: Iterable[str]) -> None:
         """Refuse what is in these stored values. They themselves have come."""
         if self._is_ours(case):

@@ -44,6 +44,7 @@ from mendflow.services.recovery.levels import DueEntries, Levels
 from mendflow.services.recovery.primitives import Primitives
 from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.recovery.reopening import CaseReopener, TakeUp
+from mendflow.services.recovery.replaced_inputs import FilesInPlace
 from mendflow.services.recovery.rules.store import RuleStore
 from mendflow.services.recovery.selection import WorkletSelector
 from mendflow.services.recovery.sources import SourceRegistry
@@ -81,6 +82,7 @@ class RecoveryServices:
         take_up: TakeUp,
         sealer: Sealer,
         source_reader: SourceReader,
+        files: FilesInPlace,
     ) -> None:
         rules = RuleStore(
             store,
@@ -135,6 +137,7 @@ class RecoveryServices:
             levels=levels,
             unwinding=Unwinder(manager, flows, self.library),
             notices=notices,
+            files=files,
         )
         self.selection = WorkletSelector(self.exceptions, flows)
         external = ExternalTriggers(self.exceptions, notices)

@@ -11,7 +11,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.repair import Decision
 from mendflow.core.model.units import duration_ms
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import Value, file_of
 from mendflow.services.base.contracts import Change, SubmissionFailed
 from mendflow.services.recovery.levels import Mode
 
@@ -64,6 +64,10 @@ def change_of(settings: dict[str, Value]) -> Change:
         given["publish_to"] = {"": given["publish_to"]}
     if isinstance(given.get("env"), dict):
         given["env"] = {key: value if isinstance(value, str) else str(value) for key, value in given["env"].items()}
+    if isinstance(given.get("sources"), dict):
+        files = {path: ref for path, value in given["sources"].items() if (ref := file_of(value)) is not None}
+        given["files"] = files
+        given["sources"] = {path: value for path, value in given["sources"].items() if path not in files}
     if isinstance(wait := given.get("wait_ms"), float):
         given["wait_ms"] = int(wait)
     elif isinstance(wait, str):

@@ -45,6 +45,7 @@ from mendflow.services.recovery.repair_targets import (
     job_of,
     job_of_ended_item,
 )
+from mendflow.services.recovery.replaced_inputs import FilesInPlace, with_files_in_place
 from mendflow.services.recovery.unwinding import Unwinding
 
 log = logging.getLogger("mendflow.primitives")
@@ -79,6 +80,7 @@ class Primitives:
         levels: Levels,
         unwinding: UnwindHandler,
         notices: Notices,
+        files: FilesInPlace,
     ) -> None:
         self._service = service
         self._manager = manager
@@ -87,6 +89,7 @@ class Primitives:
         self._unwinding = unwinding
         self._targets = RepairTargets(manager, service.engines, service.decisions)
         self._notices = notices
+        self._files = files
         self._do: dict[Primitive, Callable[[RepairTarget, RunPrimitive], Awaitable[bool | None]]] = {
             Primitive.SUSPEND: self._suspend,
             Primitive.CONTINUE: self._continue,
@@ -136,7 +139,7 @@ class Primitives:
                 return Outcome()
         if order.target != "item" or self._is_settled(mended):
             self._note_step(mended, order.do)
-        return Outcome()
+        return Outcome(files=mended.given)
 
     def _note_primitive(self, mended: RepairTarget, do: Primitive) -> None:
         """Record in the decision what its exlet does: one that only tells somebody has mended nothing."""
@@ -267,7 +270,12 @@ class Primitives:
                 " and `restart` runs what has ended once more"
             )
         if not mended.items and (left := job_of_ended_item(mended)) is not None:
-            await self._jobs.resubmit(left, change, key=mended.by, decided=subject_of_decision(mended.decision, left))
+            await self._jobs.resubmit(
+                left,
+                await self._with_files(mended, left, change),
+                key=mended.by,
+                decided=subject_of_decision(mended.decision, left),
+            )
             await self._note_retry(mended, left)
         for each in mended.items:
             job = job_of(mended, each)
@@ -279,8 +287,23 @@ class Primitives:
                 if again or mended.local:
                     self._note_restart(mended)
             else:
-                await self._jobs.resubmit(job, change, key=mended.by, decided=subject_of_decision(mended.decision, job))
+                await self._jobs.resubmit(
+                    job,
+                    await self._with_files(mended, job, change),
+                    key=mended.by,
+                    decided=subject_of_decision(mended.decision, job),
+                )
                 await self._note_retry(mended, job)
+
+    async def _with_files(self, mended: RepairTarget, job: JobId, change: Change) -> Change:
+        """The change with the files that it names in place of inputs. The same ones are only staged again."""
+        live, spec = self._manager.live.get(mended.case), self._jobs.newest_spec(job)
+        if live is None or spec is None or change.restage or not (change.sources or change.files):
+            return change
+        exlet = CaseId(mended.by.rpartition("/")[0])
+        change = await with_files_in_place(self._files, live, exlet, spec, change)
+        mended.given.update(change.files)
+        return change
 
     async def _repoll(self, mended: RepairTarget, _order: RunPrimitive) -> None:
         for each in mended.items:
@@ -323,7 +346,7 @@ class Primitives:
             mended = await self._targets.resolve(live, order)
             await self._targets.demand_task_roles(mended, order)
             await self._resubmit_items(mended, change)
-            outcome = Outcome()
+            outcome = Outcome(files=mended.given)
         except StoreUnavailable:
             raise
         except (RequestError, SubmissionFailed) as problem:

@@ -11,6 +11,7 @@ from mendflow.core.model.errors import Forbidden, InvalidRequest, NotFound
 from mendflow.core.model.ids import CaseId, ItemId, JobId, item_name
 from mendflow.core.model.principals import NO_PROJECT
 from mendflow.core.model.repair import Decision, ExceptionType, Primitive
+from mendflow.core.model.values import FileRef
 from mendflow.services.base.cluster import first_case_of
 from mendflow.services.base.engine_interfaces import Engine, ItemFacts
 from mendflow.services.cases.flow_manager import FlowManager
@@ -25,7 +26,7 @@ ITEM_PRIMITIVES = frozenset(Primitive) - {Primitive.UNWIND, Primitive.NOTIFY}
 
 
 class RepairTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """What a primitive is applied to, and in whose name."""
+    """What a primitive is applied to, and in whose name. `given` are the files that it has brought to the case."""
 
     case: CaseId
     item: ItemId | None
@@ -35,6 +36,7 @@ class RepairTarget(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     decision: Decision | None
     local: bool
+    given: dict[str, FileRef] = {}
 
     @property
     def at_hand(self) -> bool:

@@ -113,6 +113,7 @@ def recovery_of(runtime: "Runtime", server: ServerContext, hub: Hub) -> Recovery
         take_up=runtime.take_up,
         sealer=runtime.sealer,
         source_reader=server.source_reader,
+        files=runtime.staging,
     )
 
 

@@ -6,11 +6,12 @@ import { ownProperty } from "@/components/own-properties";
 import { readSize, readTime, writeSize, writeTime } from "@/components/quantities";
 import { CommandForm } from "./command-form";
 import { isNeeded, plainOf, settingsOf, suggestionsFor, type CaseValue, type ExletStep, type JsonSchema } from "./exlets";
+import { SourcesInput } from "./sources-input";
 import { shortValue } from "./values";
 
 const KNOWN_MAX = 8;
 const FIRST: Record<string, string[]> = {
-  "re-submit": ["wait_ms", "env", "memory_bytes", "avoid_hosts"],
+  "re-submit": ["wait_ms", "env", "memory_bytes", "avoid_hosts", "sources"],
   "retry-later": ["level", "env"],
   "re-stage": ["way"],
   notify: ["message"],
@@ -79,9 +80,9 @@ function written(settings: Record<string, unknown>, path: string[], value: unkno
   return next;
 }
 
-const WORDS: Record<string, string> = { wait_ms: "wait before", duration: "how long", wall_ms: "time limit", memory_bytes: "memory", disk_bytes: "disk", avoid_hosts: "not on hosts", env: "environment", way: "which way" };
+const WORDS: Record<string, string> = { wait_ms: "wait before", duration: "how long", wall_ms: "time limit", memory_bytes: "memory", disk_bytes: "disk", avoid_hosts: "not on hosts", sources: "other input files", env: "environment", way: "which way" };
 
-const HINTS: Record<string, string> = { env: "Variables that the job gets for the next try, such as SCRATCH with the value /scratch/b. All its others stay as they are." };
+const HINTS: Record<string, string> = { sources: "Another file for an input, by the path of the input in the job's folder, whatever gave it the first one.", env: "Variables that the job gets for the next try, such as SCRATCH with the value /scratch/b. All its others stay as they are." };
 
 function SettingField({ setting, value, known, needed, onChange }: { setting: Setting; value: unknown; known: Record<string, string> | undefined; needed: boolean; onChange: (value: unknown) => void }) {
   const { schema, name } = setting;
@@ -130,6 +131,7 @@ function Input({ ids, schema, value, onChange, label, known = {} }: { ids: Ids; 
       </select>
     );
   }
+  if (label === WORDS["sources"] && typeof value !== "string") return <SourcesInput ids={ids} value={(value ?? {}) as Record<string, unknown>} onChange={onChange} />;
   if (types.includes("object") && typeof value !== "string") return <MapInput ids={ids} label={label} known={known} value={(value ?? {}) as Record<string, unknown>} onChange={onChange} />;
   const text = value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value);
   return (

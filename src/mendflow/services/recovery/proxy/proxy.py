@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.errors import NotFound
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.recovery.conversation import Conversation, ConversationMessage, HeldFailure
 from mendflow.core.recovery.decision_subject import DecisionSubject
 from mendflow.core.recovery.ids import flow_job_id
@@ -209,6 +209,11 @@ class Proxy:
         except NotFound:
             return None
         return outcome.ok if outcome is not None else None
+
+    def newest_spec(self, id: JobId) -> JobSpec | None:
+        """The job as it was submitted last; None if the flow does not wait for such a job."""
+        watched = self._tracked.get(id)
+        return self.recovery.newest_spec(watched) if watched is not None else None
 
     def phase_of(self, id: JobId) -> str:
         """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow does

@@ -281,10 +281,15 @@ class Recovery:
         except NotFound as error:
             raise never_arrived(error) from error
 
+    def newest_spec(self, watched: TrackedJob) -> JobSpec:
+        """The job as it was submitted last. Where only its files were published since then, that is the whole job."""
+        talk = self._conversation_of(watched)
+        return talk.made.spec if talk.made is not None else talk.spec or watched.new.spec
+
     def _changed(
         self, watched: TrackedJob, talk: Conversation, change: Change, key: str, *, cause: str
     ) -> Conversation:
-        whole = talk.made.spec if talk.made is not None else talk.spec or watched.new.spec
+        whole = self.newest_spec(watched)
         domain = change.domain or talk.domain
         if domain not in self._inner:
             whole, domain = replace(whole, domain=self._routed_domain(domain)), ""
@@ -294,6 +299,8 @@ class Recovery:
             env=change.env,
             avoid_hosts=change.avoid_hosts,
             sources=change.sources,
+            files=change.files,
+            same_content=change.restage,
             transfer=change.transfer,
             image=change.container,
         )
