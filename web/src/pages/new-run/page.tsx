@@ -41,10 +41,10 @@ function RunAgain({ id }: { id: string }) {
   );
 }
 
-function StartLike({ flow, id }: { flow: FlowToRun; id: string }) {
+function StartLike({ flow, version, id }: { flow: FlowToRun; version: number; id: string }) {
   const earlier = useQuery(exactCaseQuery(id));
   const had = useQuery(exactFlowOfCaseQuery(id));
-  return <Loaded query={earlier}>{(found) => !had.isPending && <RunForm key={found.id} flow={flow} earlier={found} had={had.data} />}</Loaded>;
+  return <Loaded query={earlier}>{(found) => !had.isPending && <RunForm key={found.id} flow={flow} version={version} earlier={found} had={had.data} />}</Loaded>;
 }
 
 function StartSeveral({ name }: { name: string }) {
@@ -56,7 +56,7 @@ function Start({ name, inputsOf }: { name: string; inputsOf: string | undefined 
     <Loaded query={useQuery(exactFlowQuery(name))} lines={8}>
       {({ flow, project, version }) => (
         <Columns project={project} drawing={<FlowDrawing name={name} version={version} />}>
-          {flow && (inputsOf ? <StartLike key={name} flow={flow} id={inputsOf} /> : <RunForm key={name} flow={flow} />)}
+          {flow && (inputsOf ? <StartLike key={name} flow={flow} version={version} id={inputsOf} /> : <RunForm key={name} flow={flow} />)}
         </Columns>
       )}
     </Loaded>

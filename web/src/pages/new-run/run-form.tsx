@@ -20,18 +20,27 @@ import { sizeInputs } from "./size-inputs";
 
 type StartBody = Schemas["StartBody"];
 
-const CACHE = [
-  ["", "As the server is set"],
-  ["declared", "Of jobs that declare what they read and write"],
+/** A start uses what `mendflow start` uses, and says so: where nothing is said, the API uses no earlier results. */
+export const USUAL_CACHE = "declared";
+const DECLARED = "Of jobs that declare what they read and write";
+const MORE_CACHE = [
   ["all", "Of all jobs"],
   ["none", "None: run everything"],
 ] as const;
+const CACHE = [["declared", `${DECLARED} (usual)`], ...MORE_CACHE] as const;
+const CACHE_OF_RERUN = [["", "Of the case itself, and of jobs that declare what they read and write (usual)"], ["declared", DECLARED], ...MORE_CACHE] as const;
 
 const UNHANDLED = [
   ["", "As the flow or the server says"],
   ["hold", "Wait for a person"],
   ["fail", "Fail the case"],
 ] as const;
+
+/** A new case does what its flow says now; what was chosen for the earlier one is told, to be chosen again. */
+export function chosenBefore(earlier: Pick<CaseView, "id" | "on_unhandled"> | undefined): string {
+  const [, word] = UNHANDLED.find(([policy]) => policy !== "" && policy === earlier?.on_unhandled) ?? [];
+  return word && earlier ? `For ${earlier.id} somebody had chosen “${word}” for a failure that no rule takes up. The new case does what its flow says, unless you choose that below, under More settings.` : "";
+}
 
 /** What an act waits for while files are being stored. */
 export function WaitsForFiles({ id, act, storing }: { id?: string; act: string; storing: readonly string[] }) {
@@ -52,6 +61,8 @@ export type FlowToRun = Pick<Schemas["Flow"], "name" | "inputs">;
 interface FormProps {
   /** What the new case runs. */
   flow: FlowToRun;
+  /** Of the flow, where it is the newest one. */
+  version?: number;
   /** The form begins with what this case had: with the defaults of `had`, its own flow, where it was given nothing. */
   earlier?: CaseView;
   had?: FlowToRun;
@@ -59,7 +70,7 @@ interface FormProps {
   runsAgain?: boolean;
 }
 
-export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
+export function RunForm({ flow, version = 0, earlier, had, runsAgain = false }: FormProps) {
   const rerunOf = runsAgain ? earlier?.id : undefined;
   const inputsOf = runsAgain ? undefined : earlier;
   const isHeld = inputsOf !== undefined && !inputsOf.ended_at && inputsOf.held.length > 0;
@@ -78,8 +89,8 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
   useInvalidFieldFocus(tries);
   const [busy, setBusy] = useState(false);
   const [refused, setRefused] = useState<unknown>(null);
-  const [cache, setCache] = useState<NonNullable<StartBody["cache"]>>("");
-  const [unhandled, setUnhandled] = useState<NonNullable<StartBody["on_unhandled"]>>(inputsOf?.on_unhandled ?? "");
+  const [cache, setCache] = useState<NonNullable<StartBody["cache"]>>(rerunOf ? "" : USUAL_CACHE);
+  const [unhandled, setUnhandled] = useState<NonNullable<StartBody["on_unhandled"]>>("");
   const [key, setKey] = useState("");
   const told = refusedInputs(refused, Object.keys(inputs));
   const change = (name: string, draft: Draft) => {
@@ -118,7 +129,7 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
     >
       {inputsOf && (
         <p className="notice">
-          The fields begin with the inputs of {inputsOf.id}{Object.keys(before).some((name) => !(name in inputsOf.inputs)) && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case{inputsOf.ended_at > 0 && " with the flow as it is now"}{(isHeld || inputsOf.ended_at > 0) && cache !== "none" && ", and results that do not depend on what has changed are taken over"}. {becomesOf(inputsOf, { isHeld, mayCancel, cancels })}
+          The fields begin with the inputs of {inputsOf.id}{Object.keys(before).some((name) => !(name in inputsOf.inputs)) && ", and with its defaults where it was given none"}. Change what is to be different: it starts as a new case{inputsOf.ended_at > 0 && ` with the flow as it is now${version ? `, version ${version}` : ""}`}{(isHeld || inputsOf.ended_at > 0) && cache !== "none" && ", and results that do not depend on what has changed are taken over"}. {becomesOf(inputsOf, { isHeld, mayCancel, cancels })} {chosenBefore(inputsOf)}
         </p>
       )}
       {rerunOf && <p className="notice">The fields begin with the inputs of {rerunOf}, and its flow is run as it was then. Change what is to be different: results that do not depend on it are taken over.</p>}
@@ -129,7 +140,7 @@ export function RunForm({ flow, earlier, had, runsAgain = false }: FormProps) {
       <details className="more-settings">
         <summary>More settings</summary>
         <div className="stack">
-          <SelectField label="Earlier results" value={cache} onChange={setCache} choices={CACHE} hint="A job whose result is known from the same inputs is not run again." />
+          <SelectField label="Earlier results" value={cache} onChange={setCache} choices={rerunOf ? CACHE_OF_RERUN : CACHE} hint="A job whose result is known from the same inputs is not run again." />
           {!rerunOf && <SelectField label="A failure that no rule takes up" value={unhandled} onChange={setUnhandled} choices={UNHANDLED} />}
           {!rerunOf && <TextField label="Key" value={key} onChange={setKey} hint={<>Started again with the same key, it is the same case. <Word of="Key">What is a key for?</Word></>} />}
         </div>

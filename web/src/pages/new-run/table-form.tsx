@@ -12,7 +12,7 @@ import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { ErrorState } from "@/components/states-of-page";
 import { toast, toastError } from "@/components/toasts";
-import type { FlowToRun } from "./run-form";
+import { USUAL_CACHE, type FlowToRun } from "./run-form";
 import "@/components/recovery/recovery.css";
 import { listing, problemsOf, readStarts, type StartRow } from "./table-rows";
 
@@ -66,7 +66,7 @@ export function TableForm({ flow }: { flow: FlowToRun }) {
     try {
       // Each row has a key: one whose answer got lost is not started twice.
       for (const row of rows.slice(ids.length)) {
-        const body: Schemas["StartBody"] = { flow: flow.name, inputs: row.values, key: `${batch.key}-${row.line}` };
+        const body: Schemas["StartBody"] = { flow: flow.name, inputs: row.values, cache: USUAL_CACHE, key: `${batch.key}-${row.line}` };
         ids.push((await ask(api.POST("/api/v1/cases", { body }))).id);
         setMade([...ids]);
       }
