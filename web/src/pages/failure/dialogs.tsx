@@ -13,6 +13,7 @@ import { askAPerson, decisionQuery, groupDecisionsQuery, mendOnce, ruleSetQuery,
 import { Loading } from "@/components/states-of-page";
 import { StateBadge } from "@/components/state-badge";
 import { toast } from "@/components/toasts";
+import { skips, SkippedUses } from "./skipped-uses";
 
 const Composer = lazy(() => import("@/components/recovery/composer"));
 
@@ -124,6 +125,9 @@ export function MendOnceDialog(props: MendProps) {
             </Suspense>
           ) : (
             <RepairCards repairs={repairs} chosen={picked} onChoose={setPicked} />
+          )}
+          {(composed ? composed.steps.some((each) => each.do === "force-complete") : skips(repairs.find((each) => each.name === picked)?.flow ?? null)) && (
+            <SkippedUses case={props.at.case} task={props.at.task || props.at.item || ""} />
           )}
         </>
       ) : (
