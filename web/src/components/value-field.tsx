@@ -9,6 +9,7 @@ import { bytes } from "./format";
 import { NeededMark } from "./field";
 import { AreaField, SelectField, TextField } from "./form-fields";
 import { Icon } from "./icon";
+import { TableFiles } from "./table-files";
 import { TableInput } from "./table-input";
 import { entriesIn } from "./table-texts";
 import { isStored, readText, type Draft, type StoredFile, type Wanted } from "./typed-values";
@@ -55,7 +56,7 @@ export function ValueField({ name, wanted, isSize, draft, onChange, onStoring, p
   }
   if (type === "file" || type === "files") return <FilesField {...{ name, wanted, draft, onChange, onStoring, problem }} hint={hint} />;
   if (type === "list" || type === "map" || type === "table" || text.includes("\n")) {
-    if (type === "list" || type === "table") return <ListField {...common} about={about} columns={wanted.columns} isTable={type === "table"} />;
+    if (type === "list" || type === "table") return <ListField {...common} about={about} columns={wanted.columns} isTable={type === "table"} onStoring={onStoring} />;
     return <TextLines {...common} />;
   }
   // A browser's own number field keeps to itself what is no number, and the form would take the field as empty.
@@ -76,7 +77,7 @@ function TextLines(props: LinesProps) {
 }
 
 /** A list or a table, as text or from a sheet. What is a table already is shown as one, until somebody edits it as text. */
-function ListField({ about, columns, isTable, ...props }: LinesProps & { about?: string; columns: Wanted["columns"]; isTable: boolean }) {
+function ListField({ about, columns, isTable, onStoring, ...props }: LinesProps & { about?: string; columns: Wanted["columns"]; isTable: boolean; onStoring?: (file: string) => void }) {
   const id = useId();
   const [asText, setAsText] = useState(() => !likeEntries(entriesIn(props.value)));
   const isText = asText || Boolean(props.problem);
@@ -90,6 +91,7 @@ function ListField({ about, columns, isTable, ...props }: LinesProps & { about?:
       <TableInput name={props.label} text={props.value} columns={columns} isTable={isTable} whole={!isText} onChange={(text) => give(text, true)}>
         {!isText && <button type="button" className="button small" aria-label={`${props.label}: edit as text`} onClick={() => setAsText(true)}>Edit as text</button>}
       </TableInput>
+      {isTable && columns && <TableFiles name={props.label} text={props.value} columns={columns} store={storeFile} onChange={(text) => give(text, true)} onStoring={onStoring} />}
       {!isText && about && <p className="field-hint">{about}</p>}
     </div>
   );
