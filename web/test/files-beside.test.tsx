@@ -1,7 +1,7 @@
 // @vitest-environment jsdom
 import { cleanup, fireEvent, render, waitFor } from "@testing-library/react";
 import { afterEach, expect, it, vi } from "vitest";
-import { filesToSend, keptFiles, placed, plainPath, type FileRef } from "@/pages/flow/beside-paths";
+import { filesToSend, keptFiles, placed, plainPath, type FileRef } from "@/components/beside-paths";
 import { FilesBeside } from "@/pages/flow/files-beside";
 
 vi.mock("@/components/value-field", () => ({ storeFile: async (file: File) => ({ $file: `digest of ${file.name}`, bytes: file.size, name: file.name }) }));

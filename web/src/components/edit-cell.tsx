@@ -6,6 +6,8 @@ interface Props {
   label: string;
   /** The value as it is edited. */
   text: string;
+  /** What is read out in its stead, where the text is nothing to be read; empty: the text. */
+  spoken?: string;
   problem?: string | null | undefined;
   /** Told at each letter, so that nothing else moves when somebody leaves the field. */
   onChange: (text: string) => void;
@@ -24,7 +26,7 @@ function draftWords(text: string): string {
   return text.length > WORDS_MAX ? `${text.slice(0, WORDS_MAX)}…` : text || "empty";
 }
 
-export function EditCell({ label, text, problem, onChange, children }: Props) {
+export function EditCell({ label, text, spoken, problem, onChange, children }: Props) {
   const [draft, setDraft] = useState<string | null>(null);
   const was = useRef("");
   const place = useRef<HTMLTextAreaElement>(null);
@@ -46,7 +48,7 @@ export function EditCell({ label, text, problem, onChange, children }: Props) {
   if (draft === null) {
     return (
       <>
-        <button type="button" className="cell-button" aria-label={`${draftWords(text)}: edit ${label}`} aria-invalid={problem ? true : undefined} onClick={open}>{children}</button>
+        <button type="button" className="cell-button" aria-label={`${draftWords(spoken || text)}: edit ${label}`} aria-invalid={problem ? true : undefined} onClick={open}>{children}</button>
         {said}
       </>
     );

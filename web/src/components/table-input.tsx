@@ -109,6 +109,12 @@ export function TableCell({ value }: { value: unknown }): ReactNode {
   return Array.isArray(value) ? listText(value) : cellText(value);
 }
 
+/** What stands for files where a cell is read out; empty for anything else. */
+export function spokenCell(value: unknown): string {
+  const files = isStored(value) ? [value] : Array.isArray(value) && value.every(isStored) ? value : [];
+  return files.map((each) => each.name || each.$file.slice(0, 12)).join(", ");
+}
+
 /** A list as it is read in a cell: the elements of a plain one, by commas. */
 function listText(value: readonly unknown[]): string {
   return value.length && value.every((each) => typeof each !== "object" || each === null || isNumber(each)) ? value.map((each) => (each === null ? "null" : String(each))).join(", ") : cellText(value);

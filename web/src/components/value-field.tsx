@@ -11,7 +11,8 @@ import { bytes } from "./format";
 import { NeededMark } from "./field";
 import { AreaField, SelectField, TextField } from "./form-fields";
 import { Icon } from "./icon";
-import { TableCell, TableInput } from "./table-input";
+import { TableFiles } from "./table-files";
+import { spokenCell, TableCell, TableInput } from "./table-input";
 import { entriesIn } from "./table-texts";
 import { isStored, readText, type Draft, type StoredFile, type Wanted } from "./typed-values";
 
@@ -57,7 +58,7 @@ export function ValueField({ name, wanted, isSize, draft, onChange, onStoring, p
   }
   if (type === "file" || type === "files") return <FilesField {...{ name, wanted, draft, onChange, onStoring, problem }} hint={hint} />;
   if (type === "list" || type === "map" || type === "table" || text.includes("\n")) {
-    if (type === "list" || type === "table") return <ListField {...common} about={about} columns={wanted.columns} isTable={type === "table"} />;
+    if (type === "list" || type === "table") return <ListField {...common} about={about} columns={wanted.columns} isTable={type === "table"} onStoring={onStoring} />;
     return <TextLines {...common} />;
   }
   // A browser's own number field keeps to itself what is no number, and the form would take the field as empty.
@@ -78,7 +79,7 @@ function TextLines(props: LinesProps) {
 }
 
 /** A list or a table, as text or from a sheet. What is a table already is shown as one, until somebody edits it as text. */
-function ListField({ about, columns, isTable, ...props }: LinesProps & { about?: string; columns: Wanted["columns"]; isTable: boolean }) {
+function ListField({ about, columns, isTable, onStoring, ...props }: LinesProps & { about?: string; columns: Wanted["columns"]; isTable: boolean; onStoring?: (file: string) => void }) {
   const id = useId();
   const [asText, setAsText] = useState(() => !likeEntries(entriesIn(props.value)));
   const { shown, isWrong, edit, wrongAt } = useEditedCells(props.value, columns ?? {}, props.onChange);
@@ -89,7 +90,7 @@ function ListField({ about, columns, isTable, ...props }: LinesProps & { about?:
   };
   const cell = (value: unknown, key: string, at: number) => {
     const wrong = wrongAt(at, key);
-    return <EditCell label={`${key} of entry ${at + 1} of ${props.label}`} text={wrong?.text ?? cellDraft(value)} problem={wrong?.problem} onChange={(text) => edit(at, key, text)}>{wrong?.text ?? <TableCell value={value} />}</EditCell>;
+    return <EditCell label={`${key} of entry ${at + 1} of ${props.label}`} text={wrong?.text ?? cellDraft(value)} spoken={spokenCell(value)} problem={wrong?.problem} onChange={(text) => edit(at, key, text)}>{wrong?.text ?? <TableCell value={value} />}</EditCell>;
   };
   return (
     <div className="stack tight" role={isText ? undefined : "group"} aria-labelledby={isText ? undefined : id}>
@@ -97,6 +98,7 @@ function ListField({ about, columns, isTable, ...props }: LinesProps & { about?:
       <TableInput name={props.label} text={shown} columns={columns} isTable={isTable} whole={!isText} onChange={(text) => give(text, true)} cell={isText ? undefined : cell}>
         {!isText && <button type="button" className="button small" aria-label={`${props.label}: edit as text`} onClick={() => give(shown, false)}>Edit as text</button>}
       </TableInput>
+      {isTable && columns && <TableFiles name={props.label} text={shown} columns={columns} store={storeFile} onChange={(text) => give(text, true)} onStoring={onStoring} />}
       {!isText && about && <p className="field-hint">{about}</p>}
     </div>
   );

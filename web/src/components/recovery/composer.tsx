@@ -10,6 +10,7 @@ import { ErrorState } from "@/components/states-of-page";
 import { Word } from "@/components/word";
 import { settingsText } from "./exlet-steps";
 import { flowOf, isWhole, lackOf, newStep, RUN, titleOf, WAIT, withSteps, type CaseValue, type ExletDraft, type ExletStep } from "./exlets";
+import { PRIMITIVE_WORDS } from "./primitive-words";
 import { checkExlet, primitivesQuery, type ExceptionType, type PrimitiveView } from "./queries";
 import { StepForm } from "./step-form";
 import { shortValue } from "./values";
@@ -19,27 +20,7 @@ const KIND = "application/x-mendflow-primitive";
 
 type Brick = Pick<PrimitiveView, "primitive" | "about"> & { schema: Record<string, unknown> };
 
-/** What each does, in the words in which people look for it, and in the order in which they need it. One that is not here comes
- * last, in the words of the server. */
-export const WORDS: Readonly<Record<string, string>> = {
-  "re-submit": "Run the job again, as it is or with more memory or time, other variables (env), another pilot.",
-  "retry-later": "Run the job again later, with the others that wait.",
-  run: "A shell script or program of your own, run as a job before the next step: make what is missing, then run again.",
-  restart: "Run the item again, with the data that it began with.",
-  write: "Change data of the case or the item.",
-  "force-complete": "Skip it: it counts as completed, and the next step runs.",
-  unwind: "Compensate: undo what the case has completed.",
-  notify: "Tell a person.",
-  "force-fail": "Give it up: it fails, and the flow handles that.",
-  remove: "Cancel it: nothing that needs it runs.",
-  wait: "Wait a while before the next step.",
-  "re-stage": "Fetch the files of the job again.",
-  suspend: "Stop it until it is continued.",
-  continue: "Let go on what this exlet has suspended.",
-  "re-poll": "Ask again how the job stands.",
-  "re-register": "Listen again for the end of the job.",
-};
-const NEEDED = Object.keys(WORDS);
+const NEEDED = Object.keys(PRIMITIVE_WORDS);
 
 function byNeed(bricks: readonly Brick[]): Brick[] {
   const place = (each: Brick) => (NEEDED.includes(each.primitive) ? NEEDED.indexOf(each.primitive) : NEEDED.length);
@@ -58,7 +39,7 @@ export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; 
   const primitives = useQuery(primitivesQuery);
   const bricks = byNeed([...(primitives.data ?? []).filter((each) => each.types.includes(type as ExceptionType)), RUN, WAIT]);
   const [sought, setSought] = useState("");
-  const found = bricks.filter((each) => `${titleOf(each.primitive)} ${WORDS[each.primitive] ?? ""} ${each.about}`.toLowerCase().includes(sought.trim().toLowerCase()));
+  const found = bricks.filter((each) => `${titleOf(each.primitive)} ${PRIMITIVE_WORDS[each.primitive] ?? ""} ${each.about}`.toLowerCase().includes(sought.trim().toLowerCase()));
   const ready = draft.steps.length > 0 && isWhole(draft.steps) && draft.name.trim() !== "";
   const flow = ready ? flowOf({ ...draft, name: draft.name.trim() }) : null;
   const checked = useQuery({
@@ -109,7 +90,7 @@ export default function Composer(props: { draft: ExletDraft; isNamed?: boolean; 
               <Button slot="drag" className="brick-grip" aria-label={`Drag ${titleOf(brick.primitive)}`}>⠿</Button>
               <span className="brick-text">
                 <strong>{titleOf(brick.primitive)}</strong>{" "}
-                <span className="muted" title={brick.about}>{WORDS[brick.primitive] ?? brick.about}</span>
+                <span className="muted" title={brick.about}>{PRIMITIVE_WORDS[brick.primitive] ?? brick.about}</span>
               </span>
               <Button className="icon-button" aria-label={`Add ${titleOf(brick.primitive)}`} onPress={() => setAdded(insert(brick.primitive))}>
                 <Icon name="plus" size={14} />

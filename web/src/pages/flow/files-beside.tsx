@@ -7,7 +7,7 @@ import { bytes } from "@/components/format";
 import { Icon } from "@/components/icon";
 import { Panel } from "@/components/page";
 import { storeFile } from "@/components/value-field";
-import { nameOf, placed, plainPath, type FileBeside, type FileRef, type FilesByPath } from "./beside-paths";
+import { nameOf, placed, plainPath, type FileBeside, type FileRef, type FilesByPath } from "@/components/beside-paths";
 
 /** Browsers do not tell whether a file is a program; one that names its interpreter is. */
 async function stored(file: File, path: string): Promise<FileRef> {

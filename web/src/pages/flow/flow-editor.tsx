@@ -13,7 +13,7 @@ import { Panel } from "@/components/page";
 import { useSettled } from "@/components/settled";
 import { ErrorState } from "@/components/states-of-page";
 import { toast } from "@/components/toasts";
-import { filesToSend, keptFiles, type FileBeside, type FilesByPath } from "./beside-paths";
+import { filesToSend, keptFiles, type FileBeside, type FilesByPath } from "@/components/beside-paths";
 import { FilesBeside } from "./files-beside";
 import { Picture } from "./flow-drawing";
 import { sourceOf } from "./flow-source";

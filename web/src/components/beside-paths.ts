@@ -45,12 +45,12 @@ export function filesToSend(asked: readonly string[], kept: FilesByPath, added: 
 }
 
 /** Where files go that were chosen together, and a sentence for each that goes nowhere. */
-export function placed<T extends { name: string }>(asked: readonly string[], files: readonly T[]): { found: [string, T][]; told: string[] } {
+export function placed<T extends { name: string }>(asked: readonly string[], files: readonly T[], by = "flow file"): { found: [string, T][]; told: string[] } {
   const found: [string, T][] = [];
   const told: string[] = [];
   for (const file of files) {
     const [path, ...others] = pathsNamed(asked, file.name);
-    if (path === undefined) told.push(`The flow file names no file ${file.name}: it was not added.`);
+    if (path === undefined) told.push(`The ${by} names no file ${file.name}: it was not added.`);
     else if (others.length) told.push(`${file.name} may be ${[path, ...others].join(" or ")}: add it beside its path.`);
     else found.push([path, file]);
   }
