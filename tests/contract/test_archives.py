@@ -33,6 +33,7 @@ from tests.contract.archived import (
 )
 from tests.contract.backends import Backend
 from tests.contract.documents import done
+from tests.patience import until
 from tests.services.test_repairs import rules_for
 
 
@@ -64,8 +65,12 @@ async def test_a_case_that_is_not_over_comes_suspended_and_goes_on_when_told(bac
         assert (await there.domain.case(case)).status == "suspended"
         assert (await there.pilot.sync(want=4, wait_ms=50)).jobs == [], "nothing runs twice"
         await there.domain.resume(case, who="ann")
-        await there.pilot.run_all(play)
-        assert (await there.domain.case(case)).status == "completed"
+
+        async def completed() -> bool:
+            await there.pilot.run_all(play)
+            return (await there.domain.case(case)).status == "completed"
+
+        await until(completed, "the case to go on to its end")
         assert [(item.item, item.state) for item in await there.domain.items(case)] == wanted
         early = await there.domain.item(case, "a[1]")
         assert early.outputs == "early", "what was done is not done again"
