@@ -14,7 +14,7 @@ import pytest
 from mendflow.stores.urls import store_at
 from tests.patience import PATIENCE_S
 
-FOLDER_MODULES_MAX = 730
+FOLDER_MODULES_MAX = 740
 PILOT_MODULES_MAX = 152
 SLOT_MODULES_MAX = 94
 ON_FIRST_USE = frozenset(
