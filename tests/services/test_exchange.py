@@ -367,7 +367,7 @@ async def test_one_token_cannot_speak_for_another_tokens_pilot(domain: Domain, p
         return SyncRequest(pilot=PilotId("mine"), serial=serial, host="h", capacity=capacity, want=0)
 
     await domain.sync(request(1), who="ann")
-    with pytest.raises(Forbidden, match="belongs to"):
+    with pytest.raises(Forbidden, match="is taken by another token"):
         await domain.sync(request(2), who="eve")
 
 
@@ -381,7 +381,7 @@ async def test_a_restarted_server_still_knows_whose_a_pilot_with_jobs_is(
     (got,) = (await domain.sync(asks, who="ann")).jobs
     await restart(server)
     forged = msgspec.structs.replace(asks, serial=2, want=0, reports=[AttemptReport(got.job, got.fence, Outcome())])
-    with pytest.raises(Forbidden, match="belongs to"):
+    with pytest.raises(Forbidden, match="is taken by another token"):
         await domain.sync(forged, who="eve")
     assert (await job_of(domain, case)).pilot == "mine"
     assert len((await domain.sync(forged, who="ann")).accepted) == 1

@@ -21,7 +21,7 @@ from mendflow.services.cases import unstarted_cases as unbegun
 from mendflow.services.cases.case_reader import CaseReader
 from mendflow.services.cluster.inherited_promises import InheritedPromises
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.scheduling import exchange
+from mendflow.services.scheduling.pilot_records import GrantedAttempt
 from mendflow.services.scheduling.pilot_scheduler import PilotScheduler
 from mendflow.sim.fault_injection import WRITING
 from mendflow.sim.world import Scene
@@ -110,7 +110,7 @@ def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
         return lost
 
     patch.setattr(Leases, "renew", all_of_them)
-    patch.setattr(exchange, "_was_delivered", lambda held, request: False)
+    patch.setattr(GrantedAttempt, "was_delivered", lambda held, request: False)
 
 
 @mutant(first_seed=11)
