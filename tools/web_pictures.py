@@ -333,6 +333,7 @@ SHOTS = [
     Shot("user-task", "/worklist/{release}/{task}"),
     Shot("run", "/run"),
     Shot("new-run", "/run/night-survey"),
+    Shot("flows", "/flows"),
     Shot("flow", "/flows/night-survey"),
     Shot("schedules", "/schedules?name=night-survey"),
     Shot("data", "/data?view=sets&name=plates"),
