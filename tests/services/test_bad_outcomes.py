@@ -11,9 +11,9 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow, Input, JobActivity, Parallel, Sequence
 from mendflow.core.model.ids import FlowName, JobId, PilotId
 from mendflow.core.model.jobs import FunctionRef, Job, JobSpec, Measurements, Outcome
-from mendflow.core.model.sync import AttemptStatus
+from mendflow.core.model.sync import NUMBER_MAX, AttemptStatus
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.scheduling.report_bounds import LOG_CHARS_MAX, NUMBER_MAX
+from mendflow.core.scheduling.report_bounds import LOG_CHARS_MAX
 from mendflow.services.api.domain import Domain
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.cases.result_cache import Lookup, ResultCache

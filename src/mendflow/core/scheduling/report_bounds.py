@@ -11,12 +11,9 @@ from msgspec.structs import replace
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Attempt, Measurements, Outcome, StoredLog
+from mendflow.core.model.sync import NAME_CHARS_MAX, NUMBER_MAX, PATH_CHARS_MAX
 from mendflow.core.model.values import Value
 
-NUMBER_MAX: Final = 1 << 53
-"""JSON has no larger whole numbers that all of its readers agree on."""
-NAME_CHARS_MAX: Final = 255
-PATH_CHARS_MAX: Final = 4_096
 TEXT_CHARS_MAX: Final = 10_000
 LOG_CHARS_MAX: Final = 20_000
 DATA_BYTES_MAX: Final = 256 << 10

@@ -9,7 +9,8 @@ from mendflow.core.domains.domain_names import domain_name_flaw
 from mendflow.core.model.domains import PROTOCOL, DomainRequest, SentWork, WorkClaim, WorkRef, WorkStatus
 from mendflow.core.model.errors import InvalidRequest
 from mendflow.core.model.jobs import Attempt
-from mendflow.core.scheduling.report_bounds import NUMBER_MAX, bounded_attempt, bounded_number
+from mendflow.core.model.sync import NUMBER_MAX
+from mendflow.core.scheduling.report_bounds import bounded_attempt, bounded_number
 from mendflow.core.scheduling.reported_outcomes import reported_fault, reported_outcome
 from mendflow.services.cases.case_starter import demand_key
 
